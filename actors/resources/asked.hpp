@@ -1,4 +1,4 @@
-// Requests of executors that a resource has not answered yet.
+// The requests of executors that a resource has not answered.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-// Several executors ask one resource, each with numbers of its own; the resource's machine knows
-// them by numbers from here. Part of one actor's state.
+// Executors number their requests independently; this table gives each request to a resource a
+// number of its own. Part of one actor's state.
 class AskedRequests {
  public:
   struct Asked {
@@ -20,13 +20,13 @@ class AskedRequests {
     ExecutorActor reply_to;
   };
 
-  // Keeps what an answer needs; the number is our own.
+  // Keeps what the answer needs; returns the request's number here.
   std::uint64_t remember(const ResourceCall& call) {
     asked_.emplace(next_, Asked{call.request.id, call.request.attempt.id, call.reply_to});
     return next_++;
   }
 
-  // Whom to answer; nobody when it is answered already.
+  // The request to answer; none if it is already answered.
   std::optional<Asked> take(std::uint64_t id) {
     auto asked = asked_.extract(id);
     if (asked.empty()) return {};

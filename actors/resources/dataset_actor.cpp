@@ -22,7 +22,7 @@ Expected<Pipeline> open_local_dataset(const NodeDef& dataset, ExampleFunctions f
 
 namespace {
 
-// Elements made ahead: beyond that they take memory and save no time.
+// More elements made ahead would take memory and save no time.
 constexpr std::int64_t kMostPrefetch = 1024;
 
 struct DatasetState {
@@ -30,15 +30,15 @@ struct DatasetState {
   std::vector<ExampleFunctionPtr> functions;
   std::optional<Expected<Pipeline>> pipeline;  // once opened
   std::optional<ReadAhead> read_ahead;
-  // Elements made ahead, by position. A position is asked for once in the common case, so an
-  // element leaves when it is served; a redone run finds it made anew, the same.
+  // Elements made ahead, by position. A position is usually requested once, so an element is
+  // removed when it is served; for a repeated run it is made again, and is the same.
   std::map<std::uint64_t, Expected<std::vector<Tensor>>> ahead;
   bool ticking = false;
 };
 
 using DatasetSelf = DatasetActor::stateful_pointer<DatasetState>;
 
-// A file that was not there may be by now.
+// Tries again after an error: a missing file may exist by now.
 Expected<Pipeline>& opened(DatasetState& s) {
   if (!s.pipeline || !s.pipeline->ok()) s.pipeline.emplace(open_local_dataset(s.def, s.functions));
   return *s.pipeline;
@@ -88,7 +88,7 @@ void make_ahead(DatasetSelf self) {
   if (auto end = pipeline.elements(); end && *next >= *end) return;
   auto made = make(pipeline, *next);
   const bool ok = made.ok();
-  // An end that was not known, or something that is wrong: told to whoever asks.
+  // The end, or an error: reported when the element is requested.
   s.ahead.emplace(*next, std::move(made));
   s.read_ahead->made();
   if (ok && s.read_ahead->next(s.ahead.size())) tick_soon(self);

@@ -9,13 +9,12 @@
 
 namespace troupe {
 
-// The pipeline that the Dataset node describes, over files of this machine (open_dataset).
+// The pipeline that a dataset's node describes, over files of this machine (open_dataset).
 Expected<Pipeline> open_local_dataset(const NodeDef& dataset, ExampleFunctions functions = {});
 
-// Serves elements by position, and makes the next `prefetch` ones of each replica while nobody
-// asks. Opens its files when it is first asked; an error there is the answer, and the next request
-// tries again. Reading and decoding take long: on a thread of its own, but for a simulation on one
-// thread.
+// Serves elements by position, and makes the next `prefetch` elements of each replica while it is
+// idle. Opens its files on the first request; an error is the answer, and the next request tries
+// again. Reading and decoding take long: it has its own thread, except in a simulation.
 DatasetActor spawn_dataset(caf::actor_system& system, NodeDef dataset,
                            std::vector<ExampleFunctionPtr> functions, bool own_thread);
 

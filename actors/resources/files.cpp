@@ -13,7 +13,7 @@ Expected<std::vector<std::string>> names_of(const NodeDef& node) {
   return *it->second.get<std::vector<std::string>>();
 }
 
-// What was fed for the prefix may have any shape when its node's is not known.
+// A fed prefix may have any shape if the node's is unknown.
 Expected<std::string> path_of(const Tensor& prefix) {
   if (prefix.dtype() != DType::string || prefix.rank() != 0)
     return invalid_argument(std::string("prefix is ") + std::string(dtype_name(prefix.dtype())) +
@@ -120,7 +120,7 @@ Expected<SavedFiles> Files::read_record(StateReader& in) const {
   for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n) {
     const WriteKey key = in.key();
     SavedFiles::File file{in.text(), in.text(), in.text()};
-    // It is moved or removed: nothing but what save() writes.
+    // The file will be moved or removed: it must be one that save() writes.
     const std::string beside = name_beside(file.place, "");
     if (!file.written.starts_with(beside) || !file.written.ends_with(".tmp") ||
         file.written.find('/', beside.size()) != std::string::npos)
@@ -130,7 +130,7 @@ Expected<SavedFiles> Files::read_record(StateReader& in) const {
   return record;
 }
 
-// What cannot be put in its place keeps no other file from it.
+// A file that cannot be moved does not stop the others.
 Status Files::commit(CommitNumber, const AttemptId&, SavedFiles record, Outputs&) {
   Status all;
   for (const auto& [key, file] : record.files) {

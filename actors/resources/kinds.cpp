@@ -14,7 +14,7 @@ namespace {
 struct Kinds {
   std::mutex mutex;
   std::deque<ResourceKind> all{queue_kind(), mutex_kind(), files_kind(),
-                               shards_kind()};  // stay where they are
+                               shards_kind()};  // a deque: pointers stay valid
   const ResourceKind* find(const std::string& name) const {
     auto at = std::find_if(all.begin(), all.end(), [&](const auto& k) { return k.name == name; });
     return at == all.end() ? nullptr : &*at;
@@ -26,7 +26,7 @@ Kinds& kinds() {
   return instance;
 }
 
-// Those that the worker makes itself.
+// Kinds that the worker makes itself.
 bool is_reserved(const std::string& name) { return name == "variable" || name == "dataset"; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What runs do with the mutexes that they hold.
+// The use of a mutex within runs.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 namespace troupe {
 
 struct MutexTypes {
-  // Replicas of the run that have acquired it, and not released it.
+  // Replicas of the run that have acquired the mutex and not released it.
   struct Log {
     std::set<std::uint32_t> held;
   };
   struct Record {};
 };
 
-// The machine of one mutex. Which run holds it is decided at the master, before the run begins
-// (actors/master/mutex_turns.hpp); so a run is never made to wait here, and nothing is lost with
-// the process. This one sees to it that the run acquires and releases in turn. It has nothing to
-// commit: what it knows of a run goes when the run's attempt is over.
+// The state machine of one mutex. The master decides which run holds it, before the run begins
+// (actors/master/mutex_turns.hpp). So a run never waits here, and nothing is lost with the process.
+// This only checks that the run acquires and releases alternately. It commits nothing; its record
+// of a run is dropped when the attempt is over.
 class MutexState final : public PromptResource<MutexTypes::Log, MutexTypes::Record> {
  public:
   explicit MutexState(std::string name) : name_(std::move(name)) {}
 
-  // Attempts that it knows of: none when nothing runs.
+  // The known attempts: none if nothing runs.
   std::size_t attempts() const { return logs_.size(); }
 
  private:

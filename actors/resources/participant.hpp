@@ -1,4 +1,4 @@
-// What every resource does alike when runs commit, abort and are forgotten.
+// The common part of all resources in commits, aborts and cleanup.
 #pragma once
 
 #include <algorithm>
@@ -12,17 +12,17 @@
 
 namespace troupe {
 
-// The base of a resource's machine. An attempt leaves a `Log` here, under as many keys as it says.
-// Staging turns a complete log into a `Record`, of which at most one is staged; committing applies
-// it, in number order. `Output` is what the machine says, ResourceStaged among it.
+// The base of a resource's state machine. An attempt leaves a `Log` with a number of keys. Staging
+// turns a complete log into a `Record`, of which at most one is staged; committing applies it, in
+// number order. `Output` is the machine's output type, which includes ResourceStaged.
 //
-// Numbers come from a coordinator that may be another process: what contradicts the numbers before
-// it is refused with a Status, and changes nothing.
+// Numbers come from a coordinator that may be another process: a number that contradicts earlier
+// ones is refused with a Status, and changes nothing.
 template <class Log, class Record, class Output>
 class Participant {
  public:
-  // Answered with ResourceStaged, unless it is withdrawn: at once, when the log is complete, or,
-  // with StageOrder::apply, when what was staged is applied.
+  // Answered with ResourceStaged when the log is complete and staged or, with StageOrder::apply,
+  // when the staged record is applied. StageOrder::withdraw has no answer.
   void stage(const StageRequest& request, std::vector<Output>& out) {
     switch (request.order) {
       case StageOrder::withdraw:
@@ -41,7 +41,7 @@ class Participant {
     try_stage(out);
   }
 
-  // That of the newest decided run that touched this resource, as far as is known here.
+  // The number of the newest decided run known to have touched this resource.
   CommitNumber committed() const { return committed_; }
 
  protected:
@@ -55,16 +55,16 @@ class Participant {
   ~Participant() = default;
   virtual std::string name() const = 0;  // for errors
   virtual std::uint32_t keys_of(const Log& log) const = 0;
-  // Whether the log, which has all its keys, can be staged; if not, try_stage() is called again.
+  // Whether a log with all its keys can be staged; if not, try_stage() must be called again.
   virtual bool ready_to_stage(const AttemptId&, Log&, std::vector<Output>&) { return true; }
-  // From here on applying it does not fail for want of anything; or why it cannot be staged.
+  // The record, which can be applied without failure, with its hash; or why it cannot be staged.
   virtual Expected<std::pair<std::uint64_t, Record>> record_of(CommitNumber s,
                                                                const AttemptId& attempt,
                                                                Log log) = 0;
-  // Only what is outside of the job may fail to be applied.
+  // May fail only for changes outside the job.
   virtual Status commit(CommitNumber s, const AttemptId& attempt, Record record,
                         std::vector<Output>& out) = 0;
-  // They will not be committed.
+  // Called when a log or record will not be committed.
   virtual void dropped(Log&) {}
   virtual void withdrawn(Record&) {}
   virtual bool over(const AttemptId& attempt, const Log&) const { return live_.over(attempt); }
@@ -78,12 +78,12 @@ class Participant {
     return at == logs_.end() ? nullptr : &at->second;
   }
 
-  // Whoever carries R knows that all numbers up to R are decided.
+  // A snapshot R shows that all numbers up to R are decided.
   void learn(CommitNumber decided, std::vector<Output>& out) {
     if (staged_ && staged_->s <= decided) commit_staged(out);
   }
 
-  // A key has come.
+  // Called when a key was added.
   void try_stage(std::vector<Output>& out) {
     if (!pending_) return;
     if (load_ && load_->attempt == pending_->attempt) return stage_load(out);
@@ -103,8 +103,8 @@ class Participant {
     answer_stage(request, hash, ok_status(), out);
   }
 
-  // The number of a write that logs, stages and commits in one. While another is staged, or asked
-  // for, nobody can have been granted one.
+  // Takes the number of a write that logs, stages and commits in one. No number can have been
+  // granted while another is staged or requested.
   Status take_number(CommitNumber s) {
     if (s <= committed_) return aborted("number " + std::to_string(s) + " was used by another run");
     if (staged_ || pending_) return contradiction(s, staged_ ? staged_->s : pending_->s);
@@ -112,12 +112,12 @@ class Participant {
     return ok_status();
   }
 
-  // False: it is an older list. What it says is decided is applied, what is over goes.
+  // Applies what the list reports decided and drops what is over. False if the list is not newer.
   bool note(const LiveList& list, std::vector<Output>& out) {
     if (!list.newer_than(live_)) return false;
     live_ = list;
     learn(list.decided, out);
-    if (staged_ && live_.over(staged_->attempt)) drop_staged();  // its number was taken back
+    if (staged_ && live_.over(staged_->attempt)) drop_staged();  // it will never be committed
     drop_over();
     return true;
   }
@@ -135,8 +135,8 @@ class Participant {
     if (load_ && live_.over(load_->attempt)) load_.reset();
   }
 
-  // The run has `record` in place of all that there is, which is nothing yet: a saved state is put
-  // back. Its only key at this resource. failed_precondition when the resource has been used.
+  // The attempt restores a saved state: `record` will be staged instead of a log, as its only key
+  // at this resource. failed_precondition if the resource has been used.
   Status load_at_commit(const AttemptId& attempt, std::uint64_t hash, Record record) {
     TROUPE_TRY(untouched());
     if (load_ && load_->attempt != attempt)
@@ -151,8 +151,8 @@ class Participant {
     return failed_precondition(name() + " has been used: a state is put into a new one only");
   }
 
-  // What another copy of this resource has staged, under that number. Refused as the number would
-  // be; false when it is here already.
+  // Prepares for a record that another copy of this resource has staged under that number. Refused
+  // as by stage(); false if the record is already here.
   Expected<bool> make_way(CommitNumber s, const AttemptId& attempt, std::vector<Output>& out) {
     if (staged_ && staged_->s < s) commit_staged(out);
     if (staged_ && staged_->s == s && staged_->attempt == attempt) return false;
@@ -177,10 +177,10 @@ class Participant {
 
   std::size_t staged_count() const { return (staged_ ? 1u : 0u) + (pending_ ? 1u : 0u); }
 
-  CommitNumber committed_ = 0;  // the newest number known to be decided that touched this resource
+  CommitNumber committed_ = 0;  // see committed()
   LiveList live_;
   std::unordered_map<AttemptId, Log> logs_;
-  std::optional<StageRequest> pending_;  // keys are still to come
+  std::optional<StageRequest> pending_;  // waits for keys
   std::optional<Staged> staged_;
 
  private:

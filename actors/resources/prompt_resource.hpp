@@ -1,4 +1,4 @@
-// The base of resources that answer every request at once.
+// The base of resources that answer every request immediately.
 #pragma once
 
 #include <utility>
@@ -9,9 +9,9 @@
 
 namespace troupe {
 
-// A kind says what its verbs do, and what Participant asks of its logs and records. One that can be
-// saved also says how a record is written and read, and which record makes a new resource what this
-// one is; tests/outside/stack.cpp does.
+// A kind implements its verbs and the virtual functions of Participant. A kind that can be saved
+// also writes and reads records, and makes the record that turns a new resource into this one; see
+// tests/outside/stack.cpp.
 template <class Log, class Record>
 class PromptResource : public Resource, protected Participant<Log, Record, Resource::Output> {
  public:
@@ -64,14 +64,14 @@ class PromptResource : public Resource, protected Participant<Log, Record, Resou
   }
 
  protected:
-  // Of an attempt that is not over. The outputs of the request's items.
+  // The outputs of the request's items. The attempt is not over.
   virtual Expected<std::vector<Tensor>> perform(ResourceRequest& request) = 0;
 
-  // All that is committed, as a record: committed to a new resource, it makes it what this one is.
+  // The committed state as a record: committed to a new resource, it makes that equal to this one.
   virtual Expected<Record> whole() const { return Resource::cannot_move(); }
   virtual Status write_record(const Record&, StateWriter&) const { return Resource::cannot_move(); }
-  // Of what anybody may have made: what is not right with it is refused, by the reader or with a
-  // Status. Reads as much as write_record() wrote.
+  // Reads exactly what write_record() wrote. The input is not trusted: invalid input is refused, by
+  // the reader or with a Status.
   virtual Expected<Record> read_record(StateReader&) const { return Resource::cannot_move(); }
 
  private:
@@ -94,7 +94,7 @@ class PromptResource : public Resource, protected Participant<Log, Record, Resou
   Status load_with(ResourceRequest& request) {
     TROUPE_TRY(const ResourceState state, state_of(request.items.front().operands.at(0)));
     StateReader in(state);
-    (void)in.number();  // the commit that it was saved after
+    (void)in.number();  // its commit number
     TROUPE_TRY(Record all, read(in));
     return this->load_at_commit(request.attempt.id, 0, std::move(all));
   }

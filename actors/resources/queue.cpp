@@ -17,7 +17,7 @@ void enqueue_many(QueueState& queue, QueueState::Request request, Item& item,
 void dequeue(QueueState& queue, QueueState::Request request, Item&, QueueState::Outputs& out) {
   queue.dequeue(std::move(request), out);
 }
-// Of what was computed any shape may come.
+// A computed value may have any shape.
 void dequeue_batch(QueueState& queue, QueueState::Request request, const Item& item, bool up_to,
                    QueueState::Outputs& out) {
   const Tensor& n = item.operands.at(0);
@@ -50,7 +50,7 @@ void look(QueueState& queue, QueueState::Request request, Item& item, QueueState
 }
 
 // External::verb of the ops that change a queue: QueueState knows each, since it stages, commits
-// and undoes what they do. One that only looks is no verb but a function (External::look).
+// and undoes them. An op that only looks has no verb but a function (External::look).
 struct Verb {
   std::string_view name;
   void (*ask)(QueueState&, QueueState::Request, Item&, QueueState::Outputs&);
@@ -64,7 +64,7 @@ constexpr Verb kVerbs[] = {{"enqueue", enqueue},
                            {kSaveStateVerb, save},
                            {kLoadStateVerb, load}};
 
-// What the op wants done; null: no queue can do that.
+// The operation of the verb; null if queues have none.
 decltype(Verb::ask) asked_for(const External& external) {
   if (external.look) return look;
   auto verb = std::find_if(std::begin(kVerbs), std::end(kVerbs),

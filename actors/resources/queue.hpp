@@ -1,4 +1,4 @@
-// Queues as a kind of resource.
+// The resource kind of queues.
 #pragma once
 
 #include "actors/resources/queue_state.hpp"
@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-// invalid_argument when the handle's node does not describe a queue.
+// invalid_argument if the handle's node does not describe a queue.
 Expected<QueueSpec> queue_spec(const ResourceRef& resource);
 
 ResourceKind queue_kind();

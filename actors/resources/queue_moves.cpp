@@ -1,4 +1,4 @@
-// Of the queue: what it holds and what is staged as values that leave it, and back.
+// QueueState: saving and loading its contents and its staged record.
 #include <algorithm>
 #include <set>
 
@@ -71,7 +71,7 @@ Status QueueState::load(const ResourceState& state) {
   return ok_status();
 }
 
-// Values of what was taken stay here: the elements are where the record goes, too.
+// Omits the values of dequeued elements: the reader has the elements, too.
 Expected<ResourceState> QueueState::record() const {
   if (!staged_) return nothing_staged();
   const AttemptLog& log = staged_->record;
@@ -131,7 +131,7 @@ Expected<QueueState::AttemptLog> QueueState::read_log(StateReader& in) const {
   return log;
 }
 
-// Against what is here: it takes what there is, and leaves no more than there is room for.
+// Checks the log against the contents: it takes existing elements and leaves no more than fit.
 Status QueueState::fits(const AttemptLog& log) const {
   std::int64_t own = 0;
   for (const auto& [key, entered] : log.enqueues)
@@ -188,7 +188,7 @@ void QueueState::load_for(Request request, const Tensor& bytes, Outputs& out) {
     TROUPE_TRY(const ResourceState state, state_of(bytes));
     StateReader in(state);
     in.expect(kQueueContents);
-    (void)in.number();  // the commit that it was saved after
+    (void)in.number();  // its commit number
     AttemptLog log;
     log.run = request.attempt.run;
     TROUPE_TRY(log.contents, read_contents(in));

@@ -1,4 +1,4 @@
-// Of the queue: one enqueue or dequeue, tried against the elements, marks and reservations.
+// QueueState: tries one enqueue or dequeue against the elements, marks and reservations.
 #include <algorithm>
 
 #include "actors/resources/queue_state.hpp"
@@ -29,7 +29,7 @@ std::int64_t QueueState::reserved() const {
   return n;
 }
 
-// The elements of others that its dequeues have taken.
+// The committed elements that its dequeues have taken.
 std::set<QueueState::ElementId> QueueState::used_by(const AttemptLog& log) const {
   std::set<ElementId> used;
   for (const auto& [key, taken] : log.dequeues)
@@ -38,9 +38,9 @@ std::set<QueueState::ElementId> QueueState::used_by(const AttemptLog& log) const
   return used;
 }
 
-// Answered before, or owed what no other run can have: a mark of an earlier attempt, an element of
-// its own. Waiting behind others for that would be waiting for nothing. Nor does what asks for no
-// elements wait.
+// True for a request that was answered before, that asks for no elements, or that can get what no
+// other run can have (elements marked by an earlier attempt, or its own): it need not wait for
+// others.
 bool QueueState::needs_no_turn(Side side, const Waiter& request) const {
   const AttemptLog* log = log_of(request.attempt);
   if (side == Side::enqueue)
@@ -54,8 +54,8 @@ bool QueueState::needs_no_turn(Side side, const Waiter& request) const {
   return log->dequeues.count(request.key) != 0 || log->entering() > 0 || unused > log->leased();
 }
 
-// Its own leases and reservations fill the queue: nobody can free it but this run's commit. Of a
-// closed one the rest is taken, however little.
+// Fails a request if the run's own leases and reservations fill the queue: only its commit could
+// make room. Dequeues of a closed queue are excepted.
 std::optional<QueueState::Reply> QueueState::hopeless(Side side, const Waiter& request) const {
   const AttemptLog* log = log_of(request.attempt);
   if (side == Side::enqueue) {
@@ -78,7 +78,7 @@ bool QueueState::nothing_can_come(const AttemptInfo& attempt) const {
   const AttemptLog* mine = log_of(attempt);
   if (!closed_ && !(mine && mine->close && enqueuers_.empty())) return false;
   for (const Element& e : elements_)
-    if (e.leased && !marked_by(e, attempt)) return false;  // may come back
+    if (e.leased && !marked_by(e, attempt)) return false;  // may be unmarked again
   return reserved() == (mine ? mine->entering() : 0);
 }
 
@@ -125,13 +125,13 @@ std::optional<QueueState::Reply> QueueState::try_dequeue(const Waiter& request) 
   return take(std::span(all).first(std::size_t(n)), request, log);
 }
 
-// So many stay in the queue, for others to draw from.
+// The number of elements that must stay in the queue, for others to draw from.
 std::int64_t QueueState::kept(const AttemptLog& log) const {
   return closed_ || closing_ || log.close ? 0 : spec_.min_after_dequeue;
 }
 
-// First what a redo's run has marked, then what is nobody's, then its own; each oldest first. All
-// of them, or the first `n` where that is the order in which they are taken.
+// First the elements that an earlier attempt of the run has marked, then unmarked ones, then the
+// run's own; each oldest first. For a FIFO queue only the first `n`.
 std::vector<QueueState::Source> QueueState::sources(const AttemptInfo& attempt, AttemptLog& log,
                                                     std::int64_t n) {
   const std::set<ElementId> used = used_by(log);
@@ -149,11 +149,11 @@ std::vector<QueueState::Source> QueueState::sources(const AttemptInfo& attempt, 
   return all;
 }
 
-// The lowest goes first. `place`: among the sources as they are.
+// The lowest rank is taken first. `place`: the source's index.
 std::array<std::uint64_t, 3> QueueState::rank(const Source& source, std::uint64_t place,
                                               CommitNumber snapshot) const {
   if (spec_.order == QueueSpec::Order::priority) {
-    constexpr std::uint64_t kSign = std::uint64_t{1} << 63;  // so that negative ones are lower
+    constexpr std::uint64_t kSign = std::uint64_t{1} << 63;  // orders negative numbers first
     return {std::uint64_t(priority_of(source.value())) ^ kSign, source.own != nullptr,
             source.own ? place : source.committed->id};
   }
@@ -164,7 +164,7 @@ std::array<std::uint64_t, 3> QueueState::rank(const Source& source, std::uint64_
   return {source.marked ? 0u : 1u, draw, e.id};
 }
 
-// Moves the `n` that are next to the front, in order.
+// Moves the next `n` sources to the front, in order.
 void QueueState::put_first(std::vector<Source>& all, std::size_t n, CommitNumber snapshot) const {
   if (spec_.order == QueueSpec::Order::fifo) return;
   std::vector<std::pair<std::array<std::uint64_t, 3>, Source>> ranked;
@@ -176,7 +176,7 @@ void QueueState::put_first(std::vector<Source>& all, std::size_t n, CommitNumber
   for (std::size_t i = 0; i < n; ++i) all[i] = ranked[i].second;
 }
 
-// A batch for which there is no memory takes nothing.
+// Takes nothing if there is no memory for the batch.
 QueueState::Reply QueueState::take(std::span<const Source> sources, const Waiter& request,
                                    AttemptLog& log) {
   Dequeued taken;

@@ -78,7 +78,7 @@ Status check_element(const QueueSpec& spec, const QueueElement& element) {
 
 std::int64_t priority_of(const QueueElement& element) { return element[0].item<std::int64_t>(); }
 
-// A part of the batch's buffers would keep all of it.
+// Copies: a part of the batch's buffer would keep all of it alive.
 Expected<std::vector<QueueElement>> elements_of(const QueueSpec& spec, const QueueElement& batch) {
   if (batch.size() != spec.dtypes.size())
     return invalid_argument("queue '" + spec.name + "' holds elements of " +

@@ -55,7 +55,7 @@ void QueueState::hear(const AttemptInfo& attempt, Outputs& out) {
   learn(attempt.snapshot, out);
   AttemptId& from = session_from_[attempt.run.session];
   const AttemptId said{attempt.id.view, attempt.session_from};
-  // What was over when this attempt began, and not decided, never will be.
+  // A staged attempt that was over when this one began is not decided, and never will be.
   if (staged_ && staged_->record.run.session == attempt.run.session && staged_->attempt < said)
     drop_staged();
   if (said <= from) return;
@@ -73,7 +73,7 @@ void QueueState::raise_min_live(CommitNumber min_live) {
   forget_views();
 }
 
-// Those that nobody can ask for.
+// Drops views that can no longer be read.
 void QueueState::forget_views() {
   for (auto view = views_.begin(); view != views_.end();) {
     const auto next = std::next(view);
@@ -132,7 +132,7 @@ void QueueState::submit(Side side, Request request, Waiter waiter, Outputs& out)
   Waiters& waiting = waiters(side);
   for (Waiter& w : waiting)
     if (!w.close_marker && w.attempt.id == request.attempt.id && w.key == request.key) {
-      w.ids.push_back(request.id);  // sent again
+      w.ids.push_back(request.id);  // a repetition
       return;
     }
   const AttemptLog* log = log_of(request.attempt);
@@ -161,7 +161,7 @@ void QueueState::close(Request request, bool cancel_pending, Outputs& out) {
   log.run = request.attempt.run;
   Status status;
   if (log.close == request.key) {
-    // said before
+    // a repetition
   } else if (closed_ || closing_ || log.close) {
     status = cancelled("queue '" + spec_.name + "' is already closed");
   } else {
@@ -197,7 +197,7 @@ void QueueState::remember_view() {
 
 // ------------------------------------------------------------------ staging and committing
 
-// What is withdrawn leaves its marks for a redo of the run, as long as a LiveList keeps them.
+// A withdrawn attempt leaves its marks for the next attempt, as long as LiveLists keep them.
 void QueueState::stage(const StageRequest& request, Outputs& out) {
   raise_min_live(request.min_live);
   Participant::stage(request, out);
@@ -234,7 +234,7 @@ Status QueueState::commit(CommitNumber, const AttemptId&, AttemptLog log, Output
   if (const std::set<ElementId> taken = used_by(log); !taken.empty())
     std::erase_if(elements_, [&](const Element& e) { return taken.contains(e.id); });
   for (Element& e : elements_)
-    if (e.leased && e.run == log.run) e.leased = false;  // marked, then not asked for
+    if (e.leased && e.run == log.run) e.leased = false;  // marked by an earlier attempt, not taken
   for (auto& [key, entered] : log.enqueues)
     for (Enqueued& e : entered)
       if (!e.consumed) elements_.push_back({next_element_++, std::move(e.value), false, {}, {}, 0});
@@ -272,7 +272,7 @@ void QueueState::live(const LiveList& list, Outputs& out) {
   serve(out);
 }
 
-// What attempts that are over have left goes: logs, waiters, marks.
+// Drops the logs, waiters and marks of attempts that are over.
 void QueueState::end_attempts(Outputs& out) {
   drop_over();
   for (Element& e : elements_) {
@@ -293,7 +293,7 @@ void QueueState::end_attempts(Outputs& out) {
 
 // ------------------------------------------------------------------ waiting
 
-// True if somebody was served. Whoever cannot be served holds up all behind it, but for those that
+// True if a request was served. One that cannot be served blocks all later ones, except those that
 // need no turn.
 bool QueueState::serve_side(Side side, Outputs& out) {
   bool served = false, held_up = false;
@@ -356,7 +356,7 @@ void QueueState::report_blocked(Outputs& out) {
   out.push_back(std::move(now));
 }
 
-// What those who wait find, in words. No counts: the report would be sent again with each.
+// Why requests wait, in words. Without counts, which would make each report different.
 std::string QueueState::plight() const {
   const auto waits = [](const Waiters& side) {
     return std::any_of(side.begin(), side.end(), [](const Waiter& w) { return !w.close_marker; });

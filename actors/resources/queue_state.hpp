@@ -1,4 +1,4 @@
-// A bounded queue of tuples as transactions see it.
+// The state of a bounded queue of tuples, with transactions.
 #pragma once
 
 #include <array>
@@ -20,20 +20,20 @@
 
 namespace troupe {
 
-// What a queue is asked, says and keeps.
+// The requests, outputs and state of a queue.
 struct QueueTypes {
   struct Request {
     std::uint64_t id = 0;
     AttemptInfo attempt;
     WriteKey key;
   };
-  // How many elements a dequeue takes. `batched`: stacked, as DequeueMany gives them. `up_to`: the
-  // last ones of a closed queue may be fewer.
+  // How many elements a dequeue takes. `batched`: stacked (DequeueMany). `up_to`: a closed queue
+  // may return fewer.
   struct Wanted {
     std::int64_t n = 1;
     bool batched = false, up_to = false;
   };
-  using Reply = ResourceReply;  // values: of a dequeue what it took; of a size one i64 scalar
+  using Reply = ResourceReply;  // values: of a dequeue its elements, of a look its results
   using Blocked = ResourceBlocked;
   using Output = Resource::Output;
   using Outputs = std::vector<Output>;
@@ -44,8 +44,8 @@ struct QueueTypes {
     QueueElement value;
     bool leased = false;
     RunId run;               // of the lease
-    AttemptId attempt;       // that took or last confirmed it
-    CommitNumber drawn = 0;  // the snapshot of the attempt that took it first
+    AttemptId attempt;       // that leased it last
+    CommitNumber drawn = 0;  // the snapshot of the attempt that leased it first
   };
   struct Enqueued {
     QueueElement value;
@@ -54,9 +54,9 @@ struct QueueTypes {
   struct Dequeued {
     std::vector<ElementId> elements;
     std::vector<Tensor> values;  // the answer
-    bool own = false;            // some are the run's own
+    bool own = false;            // some of the elements are the run's own
   };
-  // All that is committed.
+  // The committed state.
   struct Contents {
     ElementId next_element = 1;
     bool closed = false;
@@ -68,38 +68,37 @@ struct QueueTypes {
     std::map<WriteKey, Dequeued> dequeues;
     std::optional<WriteKey> close;
     bool cancel_pending = false;
-    std::optional<Contents> contents;  // put in the place of all else
+    std::optional<Contents> contents;  // replaces everything (a restore)
     std::uint32_t keys() const {
       return std::uint32_t(enqueues.size() + dequeues.size() + (close ? 1 : 0));
     }
-    std::int64_t entering() const;  // elements that no dequeue of the run has taken
-    std::int64_t leased() const;    // elements of others that its dequeues have taken
+    std::int64_t entering() const;  // its own elements that no dequeue of the run has taken
+    std::int64_t leased() const;    // committed elements that its dequeues have taken
   };
 };
 
-// The machine of one queue.
+// The state machine of one queue.
 //
-// An Enqueue reserves room now and is visible to other runs when its run commits. A Dequeue marks
-// committed elements that no run has marked for its run; they leave at commit and are unmarked if
-// the run ends otherwise, so nothing is lost or put back out of order. Which ones is the queue's
-// order: the oldest, those that are drawn, or those of the lowest priority. A run's own elements
-// come after the committed ones, or where their priority puts them.
+// An Enqueue reserves room now; other runs see its elements when its run commits. A Dequeue marks
+// unmarked committed elements for its run. They leave at commit, and are unmarked if the run ends
+// otherwise, so nothing is lost or reordered. The queue's order selects them: the oldest, random
+// ones, or those of the lowest priority. A run's own elements come after the committed ones, or in
+// order of priority.
 //
-// A batch enters or leaves as a whole: nothing is reserved or marked for one that waits. So a run
-// that is called off has nothing to put back, and one that asks for more than the capacity is
-// refused at once.
+// A batch enters or leaves as a whole: nothing is reserved or marked for one that waits. So a
+// cancelled run has nothing to put back, and a batch above the capacity is refused at once.
 //
-// Back-pressure is a reply not yet given: requests wait in order of arrival on each side, and none
-// overtakes another, except those that need no turn (answered before, or owed an element that only
-// their run can have). A redo of a run gets the elements its earlier attempt had marked; from a
-// queue by priority those or lower ones.
+// Back-pressure is a delayed reply: requests wait in order of arrival on each side. None overtakes
+// another, except those that were answered before, ask for no elements, or can get an element that
+// only their run can have. A repeated run gets the elements that its earlier attempt had marked;
+// from a priority queue those or lower ones.
 //
-// Draws are a function of the seed, the queue's name, the run's snapshot and the element, so that
+// Draws are a function of the seed, the queue's name, the run's snapshot and the element, so
 // neither the order of arrival nor a restart changes them.
 //
-// Owned by one actor; no clock, no thread. Every input appends to `out` what has to be sent.
-// Each operation carries the key that makes it idempotent; `id` is the caller's and comes back
-// with the reply. A request of an attempt that is over is answered `aborted`.
+// Owned by one actor; no clock, no thread. Every input appends the messages to send to `out`. An
+// operation's key makes it idempotent; `id` is the caller's, and returned in the reply. A request
+// of an attempt that is over is answered `aborted`.
 class QueueState final
     : public QueueTypes,
       public Participant<QueueTypes::AttemptLog, QueueTypes::AttemptLog, QueueTypes::Output> {
@@ -110,20 +109,20 @@ class QueueState final
   // invalid_argument, naming both, unless `other` describes the same queue.
   Status compatible(const QueueSpec& other) const;
 
-  // invalid_argument for another count of components, dtype or shape; cancelled once closed.
-  // failed_precondition when the run's own marks fill the queue.
+  // invalid_argument for a wrong number of components, dtype or shape; cancelled once closed;
+  // failed_precondition if the run's own marks fill the queue.
   void enqueue(Request request, QueueElement element, Outputs& out);
-  // The rows of a batch, one after the other. Of no rows it does nothing, also once closed.
+  // The rows of a batch, in order. Does nothing for zero rows, even once closed.
   void enqueue_many(Request request, const QueueElement& batch, Outputs& out);
-  // out_of_range when closed and nothing can come any more.
+  // out_of_range if closed and no more elements can arrive.
   void dequeue(Request request, Outputs& out);
-  // invalid_argument for an n below 0 or above the capacity, and for elements that cannot be
-  // stacked; resource_exhausted when there is no memory for the batch.
+  // invalid_argument if n is negative or above the capacity, or elements cannot be stacked;
+  // resource_exhausted if there is no memory for the batch.
   void dequeue_many(Request request, std::int64_t n, bool up_to, Outputs& out);
-  // Takes effect at commit: behind the enqueues that wait then, or, with `cancel_pending`, at once
-  // and cancelling them. cancelled when the queue is or is being closed already.
+  // Takes effect at commit, after the enqueues that wait then; `cancel_pending` cancels these
+  // instead. cancelled if the queue is closed or being closed.
   void close(Request request, bool cancel_pending, Outputs& out);
-  // Answers with what `look` makes of what the run finds. A read, not a write key.
+  // Answers with the result of `look` for the run's view. A read: has no write key.
   using Look = std::vector<Tensor> (*)(const QueueView&);
   void look(Request request, Look look, Outputs& out);
 
@@ -131,20 +130,20 @@ class QueueState final
   void live(const LiveList& list, Outputs& out);
 
   bool closed() const { return closed_; }
-  // The committed elements, oldest first, marked ones included (checkpoints, tests).
+  // The committed elements, oldest first, including marked ones (for tests).
   std::vector<QueueElement> elements() const;
 
-  // Resource's. A close that waits behind enqueues has happened where the state goes on: what waits
-  // does not go with it.
+  // As in Resource. Waiting enqueues are not saved, so a close that waits for them is saved as
+  // done.
   Expected<ResourceState> save() const;
   Status load(const ResourceState& state);
   Expected<ResourceState> record() const;
   Status stage_record(const ResourceState& state, Outputs& out);
-  // The same as requests of a run: what it finds, or what the queue is to hold once it commits.
+  // The same as requests of a run: saves what the run sees, or loads at its commit.
   void save_for(Request request, Outputs& out);
   void load_for(Request request, const Tensor& bytes, Outputs& out);
 
-  // Sizes of what must be empty when nothing runs.
+  // Sizes of tables that are empty when nothing runs.
   struct Tables {
     std::size_t logs = 0, leases = 0, waiters = 0, staged = 0, old_views = 0;
     bool empty() const { return logs + leases + waiters + staged + old_views == 0; }
@@ -154,7 +153,7 @@ class QueueState final
  private:
   enum class Side : std::uint8_t { enqueue, dequeue };
   struct Waiter {
-    std::vector<std::uint64_t> ids;  // a request sent again is answered once for each
+    std::vector<std::uint64_t> ids;  // of the request and its repetitions
     AttemptInfo attempt;
     WriteKey key;
     std::vector<QueueElement> elements;  // of an enqueue
@@ -162,7 +161,8 @@ class QueueState final
     bool close_marker = false;           // a committed close behind pending enqueues
   };
   using Waiters = std::list<Waiter>;
-  // What a dequeue may take: an element of the queue, marked for its run or nobody's, or its own.
+  // An element that a dequeue may take: a committed one (`marked` for its run, or free), or its
+  // own.
   struct Source {
     Element* committed = nullptr;
     Enqueued* own = nullptr;
@@ -218,14 +218,14 @@ class QueueState final
   std::string plight() const;
 
   const QueueSpec spec_;
-  const std::uint64_t draws_;     // what is drawn by
+  const std::uint64_t draws_;     // hash of seed and name
   std::deque<Element> elements_;  // committed, oldest first
   ElementId next_element_ = 1;
-  std::map<CommitNumber, QueueView> views_;  // after each commit a snapshot may still ask for
+  std::map<CommitNumber, QueueView> views_;  // after each commit that may still be read
   CommitNumber min_live_ = 0;
-  bool closed_ = false;   // nothing more is accepted
+  bool closed_ = false;   // accepts no more elements
   bool closing_ = false;  // a committed close waits behind pending enqueues
-  std::map<std::uint64_t, AttemptId> session_from_;  // what requests said beyond the last LiveList
+  std::map<std::uint64_t, AttemptId> session_from_;  // from requests newer than the LiveList
   Waiters enqueuers_, dequeuers_;                    // in order of arrival
   Blocked reported_;
 };

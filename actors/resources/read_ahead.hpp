@@ -1,4 +1,4 @@
-// Which elements of a dataset are made before anybody asks for them.
+// Selects the elements of a dataset to make ahead.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +8,26 @@
 namespace troupe {
 
 // A run takes one element for each of its N replicas, so a replica that took element p takes p + N
-// next. What replicas elsewhere will take is not made here.
+// next. Only elements for replicas of this process are made.
 //
-// Owned by the dataset's actor. No elements in here: their owner says how many it holds.
+// Owned by the dataset's actor, which holds the elements.
 class ReadAhead {
  public:
   // `most` elements are made ahead for each replica; 0: none.
   explicit ReadAhead(std::uint64_t most) : most_(most) {}
 
-  // The replica asks for `position` of a run that takes `elements`. True: it does not go on from
-  // where it was (a job resumed, a pass began anew), so what is held for it is of no use.
+  // The replica requests `position` for a run that takes `elements`. True if it does not continue
+  // from its last position (a resumed job, a new pass): elements held for it are of no use.
   bool asked(std::uint32_t replica, std::uint64_t position, std::uint64_t elements);
 
-  // The element to make next, when `held` wait already.
+  // The element to make next, if `held` are already waiting.
   std::optional<std::uint64_t> next(std::size_t held) const;
-  // next() was made.
+  // The element from next() was made.
   void made();
 
  private:
   struct Line {
-    std::uint64_t next = 0;  // to make
+    std::uint64_t next = 0;  // position to make
     std::uint64_t stride = 1;
   };
   const std::uint64_t most_;

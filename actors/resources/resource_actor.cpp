@@ -36,7 +36,7 @@ void carry_out(ResourceSelf self, ResourceBlocked& blocked) {
                                            std::move(blocked.marked), std::move(blocked.why)});
 }
 
-// One input of the machine, and what follows from it.
+// Passes one input to the resource and carries out its outputs.
 template <class Input>
 void feed(ResourceSelf self, Input input) {
   Resource::Outputs out;

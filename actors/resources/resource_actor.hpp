@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-// Carries what the machine says: replies to the executors that asked, the rest to the worker's
-// shard. `own_thread`: its calls may take long.
+// The actor around a Resource: it sends replies to the executors, and all else to the worker's
+// shard. `own_thread`: the resource's calls may take long.
 ResourceActor spawn_resource(caf::actor_system& system, std::unique_ptr<Resource> resource,
                              ResourceId id, WorkerActor worker, bool own_thread = false);
 

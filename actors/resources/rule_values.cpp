@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::uint64_t kMostContributions = 1024;  // replicas that a cluster may have
+constexpr std::uint64_t kMostContributions = 1024;  // limit on replicas
 
 void write_value(const UpdateRule& rule, StateWriter& out) {
   NodeDef node;

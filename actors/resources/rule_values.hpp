@@ -1,4 +1,4 @@
-// Update rules by value: how a record names the rules of its writes to who has not compiled them.
+// Update rules by value, for readers of a record that have not compiled the rules of its writes.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@ class UpdateRules;
 class StateReader;
 class StateWriter;
 
-// The same for equal rules in every process: of the op, attributes, name, combine, replicas and
-// targets. What make_rule() noted, or computed.
+// The hash of a rule, equal in every process: of op, attributes, name, combine, replicas and
+// targets. Uses UpdateRule::hash if it is set.
 std::uint64_t rule_hash(const UpdateRule& rule);
 
-// The rules that a stream of records has told so far: each once. At whoever writes the stream.
+// The rules already written to a stream of records: each is written once. For the writer.
 class ToldRules {
  public:
-  // The rule's hash; the first time also its value.
+  // Writes the rule's hash, and the first time also its value.
   void write(const UpdateRule& rule, StateWriter& out);
 
  private:
   std::set<std::uint64_t> told_;
 };
 
-// The same at whoever reads it, with what applies them.
+// The rules already read from a stream. For the reader.
 class KnownRules {
  public:
   // The rules outlive it.
   explicit KnownRules(const UpdateRules& rules) : rules_(rules) {}
-  // invalid_argument for what ToldRules does not write, a value that does not have its hash, and a
-  // rule that this process cannot apply; failed_precondition for a rule that was never told.
+  // invalid_argument for what ToldRules does not write, a value that does not match its hash, and a
+  // rule that this process cannot apply; failed_precondition for an unknown hash without a value.
   Expected<std::shared_ptr<const UpdateRule>> read(StateReader& in);
 
  private:

@@ -1,4 +1,4 @@
-// The files of checkpoints that a process writes and reads for the variables that it has.
+// The checkpoint files that a process writes and reads for its own variables.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,24 @@
 
 namespace troupe {
 
-struct NoWrites {};  // a run leaves nothing here
+struct NoWrites {};  // a run logs nothing here
 
-// The machine of the checkpoint files of one device's partitions.
+// The state machine of checkpoint files for one device's partitions.
 //
-// A run that saves writes nothing that it could take back: what is in a checkpoint's folder counts
-// when the manifest names it, and only an answer that arrived is named. So a run that is done again
-// writes files of other names.
+// A run that saves needs no undo: a file in a checkpoint's folder counts only if the manifest names
+// it, and the manifest names only files from answers that arrived. A repeated run writes files with
+// other names.
 //
 // Calls block as long as the file system does.
 class Shards final : public PromptResource<NoWrites, NoWrites> {
  public:
-  // `unique`: nobody else who saves there has it.
+  // `unique`: a number that no other writer to the same folders has.
   Shards(FileSystem& files, std::uint64_t unique) : files_(files), unique_(unique) {}
 
  private:
   using Item = ResourceRequest::Item;
-  // Save: failed_precondition in another folder than the token's, resource_exhausted on a full
-  // disk, out_of_range for a NaN that is refused. Restore: data_loss for what is not as stated.
+  // Save: failed_precondition if the folder lacks the token, resource_exhausted on a full disk,
+  // out_of_range for a refused NaN. Restore: data_loss for a tensor that is not as stated.
   Expected<std::vector<Tensor>> perform(ResourceRequest& request) override;
   Expected<Tensor> save(const Item& item);
   Expected<std::vector<Tensor>> restore(const Item& item) const;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kChunk = 32 * 1024;  // elements; a function of the shape alone
 
-// Its result is its operand: it looks at no value, and needs no memory.
+// Whether the result is the operand itself: needs no old value and no memory.
 bool assigns(const UpdateRule& rule) { return rule.op == "Assign"; }
 
 template <class T>
@@ -31,7 +31,7 @@ void copy_into(Tensor& to, const Tensor& from) {
   if (from.bytes() != 0) std::memcpy(to.mutable_raw(), from.raw(), from.bytes());
 }
 
-// Sum or mean in replica order: where the first part is if nobody else has it, else in `room`.
+// Sum or mean in replica order, in the memory of `first` if nobody else holds it, else in `room`.
 template <class T>
 Expected<Tensor> join(Tensor first, const std::vector<Tensor>& others, bool mean, Tensor room,
                       Device& device, Lanes& lanes) {
@@ -74,7 +74,7 @@ bool joins_rows(const WriteReduction& reduction) {
   return reduction.contributions.size() > 1 && reduction.rule->combine == Combine::rows;
 }
 
-// What operand `o` of all contributions is as one.
+// The shape of operand `o` of all contributions, concatenated.
 Expected<Shape> shape_of_rows(const WriteReduction& reduction, std::size_t o) {
   const auto first = reduction.contributions.front()[o].shape().dims();
   std::vector<std::int64_t> dims(first.begin(), first.end());
@@ -83,7 +83,7 @@ Expected<Shape> shape_of_rows(const WriteReduction& reduction, std::size_t o) {
   return Shape::make(dims);
 }
 
-// One operand list: the contributions behind each other, in replica order.
+// One operand list: the contributions concatenated in replica order.
 Expected<std::vector<Tensor>> operands_of_rows(WriteReduction& reduction, Device& device) {
   const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
   std::vector<Tensor> operands = reduction.contributions.front();
@@ -113,7 +113,7 @@ bool joins(const WriteReduction& reduction) {
   return reduction.contributions.size() > 1 && joins_operands(reduction.rule->combine);
 }
 
-// Takes the contributions apart.
+// Consumes the contributions.
 Expected<std::vector<Tensor>> operands_of(WriteReduction& reduction, Device& device, Lanes& lanes) {
   const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
   std::vector<Tensor> operands = std::move(reduction.contributions.front());
@@ -130,7 +130,7 @@ Expected<std::vector<Tensor>> operands_of(WriteReduction& reduction, Device& dev
   return operands;
 }
 
-// The operands of each time that the rule is applied.
+// The operands of each application of the rule.
 Expected<std::vector<std::vector<Tensor>>> applications_of(WriteReduction& reduction,
                                                            Device& device, Lanes& lanes) {
   if (reduction.rule->combine == Combine::each) return std::move(reduction.contributions);
@@ -140,8 +140,8 @@ Expected<std::vector<std::vector<Tensor>>> applications_of(WriteReduction& reduc
   return std::vector<std::vector<Tensor>>{std::move(operands)};
 }
 
-// What an update is about to change while somebody else may look at it moves to its room. Without
-// any the kernel makes a copy; in a device's memory that is what the room is given back for.
+// Copies a value that others may still read into its reserved memory before the update changes it.
+// Without reserved memory the kernel makes a copy; in device memory the room is freed for that.
 void make_own(Tensor& value, bool& may_overwrite, Tensor& room) {
   Tensor copy = std::move(room);
   room = Tensor();
@@ -189,7 +189,7 @@ Status apply(const WriteReduction& reduction, std::vector<Tensor> operands,
   return ok_status();
 }
 
-// Kernels read every variable and operand as what the op's definition says they are.
+// Checks dtypes: kernels read every variable and operand as the op defines them.
 Status check_types(const LoggedWrite& write, std::span<const VariableMeta> targets) {
   const auto& rule = static_cast<const RuleWithKernel&>(*write.rule);
   auto check = [&](std::size_t input, DType is, std::string_view variable) -> Status {
@@ -223,7 +223,7 @@ Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const 
   rule->op = node.op;
   rule->node = node.name;
   for (const auto& [name, value] : node.attrs)
-    if (op->attr(name)) rule->attrs.emplace(name, value);  // the others are the compile path's
+    if (op->attr(name)) rule->attrs.emplace(name, value);  // others are used only in compiling
   rule->combine = op->def.combine;
   if (auto it = node.attrs.find("replicas"); it != node.attrs.end())
     rule->replicas = std::uint32_t(std::max<std::int64_t>(1, *it->second.get<std::int64_t>()));
@@ -243,7 +243,7 @@ Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const 
   return std::shared_ptr<const UpdateRule>(std::move(rule));
 }
 
-// From anywhere. Checked as a graph from outside is: the write node, what it writes and is given.
+// The value is not trusted. Checked like an imported graph: the write node, its targets and inputs.
 Expected<std::shared_ptr<const UpdateRule>> OpRules::make(const UpdateRule& value) const {
   TROUPE_TRY(const OpInfo* op, ops_.ops.lookup(value.op));
   if (!op->is(External::Order::write) || op->def.external.resource != "variable")
@@ -341,7 +341,7 @@ Expected<std::vector<Tensor>> OpRules::reserve(std::span<const VariableMeta> var
     for (const Tensor& operand : reduction.contributions.front()) {
       Tensor& room = reduction.joined.emplace_back();
       if (!rule.reduced[reduction.joined.size() - 1]) continue;
-      if (operand.unique()) continue;  // joined where it is
+      if (operand.unique()) continue;  // joined in place
       TROUPE_TRY(room, Tensor::make(operand.dtype(), operand.shape(), device_.allocator()));
     }
   }
@@ -378,10 +378,10 @@ Expected<std::vector<Tensor>> apply_task(VariableStore::Task task, Device& devic
     TROUPE_TRY(auto applications, applications_of(reduction, device, lanes));
     for (std::vector<Tensor>& operands : applications) {
       TROUPE_TRY(apply(reduction, std::move(operands), values, may_overwrite, room, device, lanes));
-      // What a rule made belongs to this task alone.
+      // A value that a rule made belongs to this task only.
       for (std::uint32_t t : reduction.targets) may_overwrite[t] = true;
     }
-    reduction = {};  // its operands, which the next ones may take the memory of
+    reduction = {};  // frees its operands
   }
   return values;
 }

@@ -1,4 +1,4 @@
-// Update rules: write ops as variable containers apply them. No actors in here.
+// Update rules: how variable containers apply write ops. No actors in here.
 #pragma once
 
 #include <memory>
@@ -12,23 +12,23 @@
 
 namespace troupe {
 
-// A rule with its kernel, made when a step is loaded.
+// A rule with its kernel; made when a step is loaded.
 struct RuleWithKernel : UpdateRule {
   const OpInfo* op_info = nullptr;
   std::shared_ptr<Kernel> kernel;
-  // Operands that the rule's `combine` joins over replicas; of the others replica 0's is taken.
+  // By operand: whether `combine` joins it over replicas; otherwise that of replica 0 is used.
   std::vector<bool> reduced;
 };
 
 // The rule of a write node on that device. `targets` are the variables of its handles, in order.
-// Errors: what KernelRegistry::make says; unimplemented for replicas on a device whose memory the
+// Errors: those of KernelRegistry::make; unimplemented for replicas on a device whose memory the
 // host cannot read.
 Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const NodeDef& node,
                                                       std::vector<std::string> targets,
                                                       const Device& device);
 
-// Checks a write by the op's shape function, with the shapes that its variables have by then.
-// Memory is of the device that holds the variables, which outlives the rules.
+// Checks writes with the op's shape function and the current shapes of its variables. Memory comes
+// from the device that holds the variables, which outlives the rules.
 class OpRules final : public UpdateRules {
  public:
   explicit OpRules(Device& device, const OpTable& ops = ops::builtin())
@@ -37,7 +37,7 @@ class OpRules final : public UpdateRules {
   Expected<std::vector<Tensor>> reserve(std::span<const VariableMeta> variables,
                                         std::vector<WriteReduction>& reductions) const override;
   Status check(const LoggedWrite& write, std::span<VariableMeta> targets) const override;
-  // What make_rule() makes of a node of that op with those attributes.
+  // As make_rule() for a node with that op and those attributes.
   Expected<std::shared_ptr<const UpdateRule>> make(const UpdateRule& value) const override;
 
  private:
@@ -45,14 +45,14 @@ class OpRules final : public UpdateRules {
   const OpTable& ops_;
 };
 
-// Joins contributions on a lane of their device: the operands of all writes, one write after the
-// other. Where the first contribution is nobody else's, the result takes its memory.
+// Joins contributions on a lane of their device; returns the operands of all writes, one write
+// after the other. The result reuses the memory of the first contribution if nobody else holds it.
 Expected<std::vector<Tensor>> join_contributions(VariableStore::Join join, Device& device,
                                                  Lanes& lanes);
 
-// Runs a task on a lane of its device: joins the contributions that are apart, applies the rules in
-// order, in place where the task and the reference counts allow, else in the room that was
-// reserved. On an asynchronous device the values are there when device.stream().last() is complete.
+// Runs a task on a lane of its device: joins the remaining contributions and applies the rules in
+// order; in place if the task and the reference counts allow it, else in the reserved memory. On an
+// asynchronous device the values are done when device.stream().last() is complete.
 Expected<std::vector<Tensor>> apply_task(VariableStore::Task task, Device& device, Lanes& lanes);
 
 }  // namespace troupe

@@ -1,11 +1,11 @@
-// Of the variable store: the contributions of replicas to one write become one.
+// VariableStore: joining the contributions of replicas to a write.
 #include <algorithm>
 
 #include "actors/resources/variable_store.hpp"
 
 namespace troupe {
 
-// Takes them out of the write. In replica order; of rules that take the first one, that one.
+// Moves the contributions out of the write, in replica order; only the first if the rule uses that.
 std::vector<std::vector<Tensor>> VariableStore::operands_of(Write& write) {
   std::vector<std::vector<Tensor>> all;
   for (auto& [replica, contribution] : write.contributions) {
@@ -15,8 +15,8 @@ std::vector<std::vector<Tensor>> VariableStore::operands_of(Write& write) {
   return all;
 }
 
-// Of the writes that have all their contributions; of a write in a branch nobody knows that before
-// the run is done (`all`).
+// Starts joins for writes with all their contributions. For a write in a branch this is known only
+// when the run is done (`all`).
 void VariableStore::start_joins(const AttemptId& attempt, AttemptLog& log, bool all, Outputs& out) {
   Join join{next_task_, {}};
   JoinUnderWay under_way{attempt, {}};
@@ -47,7 +47,7 @@ bool VariableStore::ready_to_stage(const AttemptId& attempt, AttemptLog& log, Ou
 void VariableStore::joined(const JoinUnderWay& join, Expected<std::vector<Tensor>> values,
                            Outputs& out) {
   AttemptLog* log = find_log(join.attempt);
-  if (!log) return;  // it is over
+  if (!log) return;  // the attempt is over
   --log->joining;
   if (!values.ok() && log->failed.ok()) log->failed = values.status();
   std::size_t next = 0;

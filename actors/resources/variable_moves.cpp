@@ -1,4 +1,4 @@
-// Of the variable store: what it holds and what is staged as values that leave it, and back.
+// VariableStore: saving and loading its state and its staged record.
 #include <algorithm>
 #include <limits>
 
@@ -111,7 +111,7 @@ Expected<ResourceState> VariableStore::record(ToldRules& told) const {
   return out.take();
 }
 
-// A write after the other, as they were logged.
+// Writes in the order in which they were logged.
 Expected<VariableStore::AttemptLog> VariableStore::read_log(StateReader& in,
                                                             KnownRules& known) const {
   LogRequest request;
@@ -140,7 +140,7 @@ Status VariableStore::stage_record(const ResourceState& state, KnownRules& known
   StateReader in(state);
   in.expect(kVariablesRecord);
   const StagedHeader header = in.staged();
-  // What it is checked against is what the commits before it leave.
+  // It is checked against the state after the commits before it.
   if (in.ok()) {
     TROUPE_TRY(const bool is_new, make_way(header.s, header.attempt, out));
     if (!is_new) return ok_status();

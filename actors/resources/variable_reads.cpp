@@ -1,4 +1,4 @@
-// Of the variable store: reads of a snapshot, with or without the run's own writes.
+// VariableStore: reads of a snapshot, with or without the run's own writes.
 #include <algorithm>
 #include <set>
 
@@ -26,14 +26,14 @@ void VariableStore::serve_reads(Outputs& out) {
   }
 }
 
-// The writes of its own run that a read sees and that bear on what it asks for, in log order.
-// False: one of them is not complete yet.
+// The writes of the run that a read sees and that affect its variables, in log order. False if one
+// of them is not complete.
 bool VariableStore::own_writes(const ReadRequest& request,
                                std::vector<const Write*>& writes) const {
   auto log = logs_.find(request.attempt.id);
   if (request.after.empty() || log == logs_.end()) return true;
   std::set<std::string_view> wanted(request.names.begin(), request.names.end());
-  // Backwards: a rule may read all of its targets, so what they were before matters too.
+  // Backwards: a rule may read all its targets, so earlier writes to them matter, too.
   for (auto w = log->second.writes.rbegin(); w != log->second.writes.rend(); ++w) {
     if (std::find(request.after.begin(), request.after.end(), w->node) == request.after.end())
       continue;
@@ -66,11 +66,11 @@ Expected<Tensor> VariableStore::value_at(const std::string& name, CommitNumber s
     }
   if (!v.initialised || v.since > snapshot)
     return failed_precondition("Attempting to use uninitialized value " + name);
-  // Only an attempt that has ended can ask for a value that was dropped.
+  // Only an ended attempt can request a dropped value.
   return aborted("snapshot " + std::to_string(snapshot) + " of '" + name + "' is gone");
 }
 
-// False: the answer has to wait.
+// False if the read must wait.
 bool VariableStore::try_read(const ReadRequest& request, Outputs& out) {
   auto reply = [&](Status status, std::vector<Tensor> values = {}) {
     out.push_back(ReadReply{request.id, std::move(status), std::move(values), {}});
@@ -111,7 +111,7 @@ bool VariableStore::try_read(const ReadRequest& request, Outputs& out) {
   return reply(ok_status(), std::move(values));
 }
 
-// Has the run's own writes applied to copies of the snapshot.
+// Applies the run's own writes to copies of the snapshot.
 Status VariableStore::start_preview(const ReadRequest& request,
                                     const std::vector<const Write*>& writes, Outputs& out) {
   Task task{next_task_, 0, {}, {}};
@@ -122,7 +122,7 @@ Status VariableStore::start_preview(const ReadRequest& request,
   for (const std::string& name : preview.names) {
     auto value = value_at(name, request.attempt.snapshot);
     if (!value.ok() && value.status().code() != Code::failed_precondition) return value.status();
-    // Uninitialised is fine here: the first write that is allowed on it gives it a value.
+    // May be uninitialised: the first write gives it a value.
     task.variables.push_back({name,
                               variables_.find(name)->second.spec.dtype,
                               value.ok() ? std::move(value).value() : Tensor{},
@@ -136,8 +136,8 @@ Status VariableStore::start_preview(const ReadRequest& request,
   return ok_status();
 }
 
-// What was logged was checked against what is committed, which may be newer than the snapshot: a
-// variable that has a value by now had none then.
+// Writes were checked against committed state, which may be newer than the snapshot: a variable
+// with a value now may have had none then.
 Status VariableStore::check_preview(const Task& task) const {
   std::vector<VariableMeta> metas;
   for (const TaskVariable& v : task.variables)

@@ -85,7 +85,7 @@ void VariableStore::raise_min_live(CommitNumber min_live) {
   prune_all();
 }
 
-// Whether somebody may ask for what a commit `from` left and the commit `before` replaced.
+// Whether the value of commit `from`, replaced by commit `before`, may still be read.
 bool VariableStore::may_be_read(CommitNumber from, CommitNumber before) const {
   return live_.may_read(std::max(from, min_live_), before);
 }
@@ -125,7 +125,7 @@ Status VariableStore::check_contribution(const LoggedWrite& write, const Attempt
               : invalid_argument("the replicas' contributions differ in type or shape");
 }
 
-// Fills `metas` with what the targets are after the writes of the request.
+// Fills `metas` with the state of the targets after the writes of the request.
 Status VariableStore::check(const LogRequest& request, const AttemptLog* log, Metas& metas) const {
   for (const LoggedWrite& write : request.writes) {
     std::string where = write.rule ? "in node '" + write.rule->node + "'" : name_;
@@ -141,7 +141,7 @@ Status VariableStore::check(const LogRequest& request, const AttemptLog* log, Me
     const std::vector<VariableMeta> before = targets;
     if (Status s = rules_.check(write, targets); !s.ok()) return s.in(where);
     for (std::size_t i = 0; i < targets.size(); ++i) {
-      // Else a blind update checked before could fail when it is applied.
+      // Otherwise an update that was checked before could fail when it is applied.
       if (before[i].initialised && !(targets[i].shape == before[i].shape))
         return failed_precondition("variable '" + before[i].name + "' has shape " +
                                    before[i].shape.text() + " and cannot become " +
@@ -183,7 +183,7 @@ void VariableStore::log(LogRequest request, Outputs& out) {
     out.push_back(LogReply{request.id, ok_status(), request.commit});
     return;
   }
-  if (staged_ && staged_->attempt == attempt) {  // its keys were all there: this is a repetition
+  if (staged_ && staged_->attempt == attempt) {  // a repetition: all its keys were there
     out.push_back(LogReply{request.id, ok_status(), 0});
     return;
   }
@@ -215,7 +215,7 @@ void VariableStore::log(LogRequest request, Outputs& out) {
   serve_reads(out);
 }
 
-// Else commits that nobody reads would take all the memory there is.
+// Otherwise commits that nobody reads could use up all memory.
 bool VariableStore::hold_back(const LogRequest& request) const {
   return !request.writes.empty() && unapplied_ > most_unapplied_;
 }
@@ -226,7 +226,7 @@ void VariableStore::serve_writes(Outputs& out) {
   for (LogRequest& request : waiting) log(std::move(request), out);
 }
 
-// The fast path. Its number is taken last: what fails before leaves it to another run.
+// The fast path. The number is taken last: after an earlier failure another run can use it.
 void VariableStore::log_and_commit(const LogRequest& request, AttemptLog log, Outputs& out) {
   const AttemptId attempt = request.attempt.id;
   Status status = log.failed;
@@ -246,7 +246,7 @@ void VariableStore::log_and_commit(const LogRequest& request, AttemptLog log, Ou
 
 // ------------------------------------------------------------------ staging and committing
 
-// With its hash.
+// Returns the hash and the record.
 std::pair<std::uint64_t, VariableStore::Record> VariableStore::make_record(CommitNumber s,
                                                                            AttemptLog log) {
   std::uint64_t h = 0;
@@ -263,8 +263,8 @@ std::pair<std::uint64_t, VariableStore::Record> VariableStore::make_record(Commi
   return {h, std::move(record)};
 }
 
-// Memory for what replicas' contributions are joined into, and for new values of variables that
-// have none reserved yet: of all, or of those whose old value cannot be overwritten.
+// Reserves memory for joined contributions, and for new values without reserved memory: of all
+// variables, or of those whose old value cannot be overwritten.
 Status VariableStore::reserve(Record& record, bool all) {
   record.room.resize(record.names.size());
   const std::vector<bool> own = all ? std::vector<bool>() : may_take_over(record);
@@ -280,9 +280,8 @@ Status VariableStore::reserve(Record& record, bool all) {
   return ok_status();
 }
 
-// Which variables an update can change where they are: nobody else holds their value. Variables
-// that were given one value are changed in the order of their names here, so the last of them has
-// it for itself by then.
+// Which variables an update can change in place: nobody else holds their value. If several of its
+// variables share one value, they are changed in the order of `names`, so only the last one can.
 std::vector<bool> VariableStore::may_take_over(const Record& record) {
   std::vector<bool> own(record.names.size(), true);
   const auto by_block = [](const Buffer* a, const Buffer* b) { return *a < *b; };
@@ -310,7 +309,7 @@ std::uint64_t VariableStore::bytes_of(const Record& record) {
   return bytes;
 }
 
-// It replaces no value that anybody can ask for.
+// Whether no value that it replaces can still be read.
 bool VariableStore::overwrites(const Record& record) const {
   return std::none_of(record.names.begin(), record.names.end(), [&](const std::string& name) {
     const Variable& v = variables_.find(name)->second;
@@ -318,7 +317,7 @@ bool VariableStore::overwrites(const Record& record) const {
   });
 }
 
-// Somebody may still ask for values that it replaces.
+// Whether values that it replaces may still be read.
 bool VariableStore::copies_all(const Record& record) const {
   return min_live_ + 1 < record.s || !committing_.empty();
 }
@@ -357,7 +356,7 @@ Status VariableStore::commit(CommitNumber s, const AttemptId&, Record record, Ou
   return ok_status();
 }
 
-// What the caller needs to apply this write, all but the variables' values.
+// What the caller needs to apply this write, except the variables' values.
 WriteReduction VariableStore::reduction_of(Write write, Names& names) {
   WriteReduction reduction{write.rule, {}, {}, {}};
   if (write.is_joined == Write::Joined::yes)
@@ -369,9 +368,9 @@ WriteReduction VariableStore::reduction_of(Write write, Names& names) {
   return reduction;
 }
 
-// One commit is applied at a time. One that has no memory for new values may be held back until it
-// is known that nobody needs those before it, so that they can be overwritten. When it is wanted
-// sooner it gets that memory, or waits for those who may read the values to be over.
+// Applies one commit at a time. A commit without memory for new values may wait until the old
+// values can no longer be read, and are overwritten. If it is needed sooner (`wanted`), it gets
+// memory now, or waits for their readers to be over.
 void VariableStore::apply_next(bool wanted, Outputs& out) {
   if (commit_task_ != 0 || committing_.empty()) return;
   Record& record = committing_.front();
@@ -454,14 +453,14 @@ void VariableStore::fail_all(Status status, Outputs& out) {
   committing_.clear();
   joins_.clear();
   unapplied_ = 0;
-  commit_task_ = 0;  // its values are nobody's any more
+  commit_task_ = 0;  // its values will be ignored
   out.push_back(Failed{status});
   serve_reads(out);
   serve_writes(out);
 }
 
 void VariableStore::live(const LiveList& list, Outputs& out) {
-  if (list.newer_than(live_)) raise_min_live(list.min_live);  // may a commit overwrite?
+  if (list.newer_than(live_)) raise_min_live(list.min_live);  // a commit may now overwrite values
   if (!note(list, out)) return;
   prune_all();
   apply_next(true, out);

@@ -1,5 +1,5 @@
-// The variables of one (container, device) as transactions see them: snapshots, a log for each
-// attempt, one staged record, commits in number order.
+// The variables of one (container, device), with transactions: snapshots, a log for each attempt,
+// one staged record, commits in number order.
 #pragma once
 
 #include <deque>
@@ -28,7 +28,7 @@ struct UpdateRule {
   AttrMap attrs;
   Combine combine = Combine::sum;
   std::uint32_t replicas = 1;        // N: a write is complete when N contributions are there
-  bool some_replicas = false;        // of those N some may contribute nothing
+  bool some_replicas = false;        // some of the N may contribute nothing
   std::vector<std::string> targets;  // the variables it changes, in the op's order, distinct
   std::uint64_t hash = 0;            // rule_hash(); 0: not computed yet
 };
@@ -50,41 +50,41 @@ struct VariableSpec {
   PartialShape shape;
 };
 
-// What is known of a variable without its value, as the next write of an attempt will find it.
+// The type and state of a variable, as the next write of an attempt will find it.
 struct VariableMeta {
   std::string name;
   DType dtype = DType::invalid;
   PartialShape declared;
   bool initialised = false;
-  Shape shape;            // when initialised
-  bool in_place = false;  // reserving: its value is overwritten, and needs no room
+  Shape shape;            // if initialised
+  bool in_place = false;  // reserving: the value is overwritten and needs no memory
 };
 
-// One write to apply: reduce contributions[replica order][operand] as rule->combine says, then
-// apply the rule to `targets`, which are places among the variables of its task.
+// One write to apply: reduce contributions[replica order][operand] by rule->combine, then apply the
+// rule to `targets`, indices of the task's variables.
 struct WriteReduction {
   std::shared_ptr<const UpdateRule> rule;
   std::vector<std::vector<Tensor>> contributions;
   std::vector<std::uint32_t> targets;
   // Memory for the reduced operands; undefined: none was reserved, or the first contribution's is
-  // taken.
+  // used.
   std::vector<Tensor> joined;
 };
 
-// The rules that can be applied, given by whoever owns the op registry.
+// The rules that can be applied; implemented by the owner of the op registry.
 class UpdateRules {
  public:
   virtual ~UpdateRules() = default;
-  // Memory that applying the reductions may need beside the values that they are applied to: a
-  // value for each of `variables`, which are as the reductions will leave them, unless it is
-  // overwritten in place, and what each reduction joins, which goes into it. resource_exhausted
-  // when there is not as much. Called when the writes are staged, in the actor that does it.
+  // Reserves memory for applying the reductions: returns a new value for each of `variables`
+  // (described as after the reductions) that is not overwritten in place, and stores memory for
+  // joined operands in the reductions. resource_exhausted if there is not enough. Called when the
+  // writes are staged, by the actor that stages them.
   virtual Expected<std::vector<Tensor>> reserve(std::span<const VariableMeta> variables,
                                                 std::vector<WriteReduction>&) const {
     return std::vector<Tensor>(variables.size());
   }
-  // Everything that could make applying `write` fail must be found here; `targets` (in the order
-  // of rule->targets) become what they are after it. Called when the write is logged.
+  // Must find every reason for which applying `write` could fail. Changes `targets` (in the order
+  // of rule->targets) to their state after it. Called when the write is logged.
   virtual Status check(const LoggedWrite& write, std::span<VariableMeta> targets) const = 0;
   // The rule of that value, which may come from anywhere: its op, attributes, name and targets.
   // invalid_argument when there is no such rule.
@@ -93,15 +93,15 @@ class UpdateRules {
   }
 };
 
-// What a container is asked, says and keeps.
+// The requests, outputs and state of a container.
 struct VariableTypes {
   struct ReadRequest {
-    std::uint64_t id = 0;  // the caller's, given back in the reply
+    std::uint64_t id = 0;  // the caller's, returned in the reply
     AttemptInfo attempt;
     std::vector<std::string> names;
-    // Read your writes: the write nodes this read is ordered after. Empty: the snapshot alone.
-    // It sees those writes of them to which logical replica `replica` has contributed, and waits
-    // until these are complete.
+    // The write nodes that this read is ordered after. Empty: it reads the snapshot. It sees those
+    // of their writes to which logical replica `replica` has contributed, and waits until these are
+    // complete.
     std::vector<std::uint32_t> after;
     std::uint32_t replica = 0;
     bool initialised_only = false;  // IsVariableInitialized: the values are bool scalars
@@ -117,8 +117,8 @@ struct VariableTypes {
     std::uint64_t id = 0;
     Status status;
     std::vector<Tensor> values;  // in the order of names
-    // With own writes: variables beside the names whose snapshot the values depend on, because a
-    // rule that the read sees changes several. The run has read these too (Uses::reads).
+    // With own writes: further variables whose snapshots the values depend on, because a rule that
+    // the read sees changes several. The run has read these, too (Uses::reads).
     std::vector<std::string> also_read;
   };
   struct LogReply {
@@ -129,10 +129,10 @@ struct VariableTypes {
   struct TaskVariable {
     std::string name;
     DType dtype = DType::invalid;
-    Tensor value;  // undefined: not initialised yet
-    // The store gave up its reference: the value may be overwritten if value.unique().
+    Tensor value;  // undefined: not initialised
+    // The store released its reference: the value may be overwritten if value.unique().
     bool in_place = false;
-    Tensor room;  // for the new value when it may not; undefined: none was reserved
+    Tensor room;  // memory for the new value otherwise; undefined: none was reserved
   };
   // Apply the reductions in order; answer `applied` with the final value of every variable.
   struct Task {
@@ -141,13 +141,13 @@ struct VariableTypes {
     std::vector<TaskVariable> variables;
     std::vector<WriteReduction> reductions;
   };
-  // A committed update could not be applied: the container's state is lost, and everything that
-  // asks it for anything gets this status from now on. Its process has to leave the job.
+  // A committed update could not be applied: the container's state is lost, and all requests are
+  // answered with this status from now on. Its process must leave the job.
   struct Failed {
     Status status;
   };
-  // Make one contribution of those of each write, as its rule's `combine` says, in replica order;
-  // answer `applied` with the operands of all, one write after the other.
+  // Join the contributions to each write by its rule's `combine`, in replica order; answer
+  // `applied` with the joined operands, one write after the other.
   struct Join {
     std::uint64_t id = 0;
     std::vector<WriteReduction> writes;
@@ -156,7 +156,7 @@ struct VariableTypes {
   using Outputs = std::vector<Output>;
 
   struct Contribution {
-    std::vector<Tensor> operands;  // none once they are joined with the others'
+    std::vector<Tensor> operands;  // empty once they are joined
     std::uint64_t hash = 0;        // of their types and shapes
   };
   // One write with the contributions that have arrived, by replica.
@@ -168,8 +168,8 @@ struct VariableTypes {
     std::shared_ptr<const UpdateRule> rule;
     std::map<std::uint32_t, Contribution> contributions = {};
     Joined is_joined = Joined::no;
-    std::vector<Tensor> joined = {};  // the operands of all contributions as one, if so
-    // Of a write in a branch those that come have come before anybody asks.
+    std::vector<Tensor> joined = {};  // the joined operands, if so
+    // For a write in a branch (some_replicas), all contributions arrive before this is asked.
     bool complete() const { return contributions.size() >= rule->replicas || rule->some_replicas; }
   };
   struct AttemptLog {
@@ -177,10 +177,10 @@ struct VariableTypes {
     std::vector<Write> writes;  // in the order their first contributions arrived
     std::map<Place, std::size_t> places;
     std::uint32_t keys = 0;
-    std::map<std::string, VariableMeta, std::less<>> metas;  // of what it wrote, after it
-    std::vector<std::size_t> to_join;  // writes with contributions that no join has taken yet
+    std::map<std::string, VariableMeta, std::less<>> metas;  // of its targets, after its writes
+    std::vector<std::size_t> to_join;  // writes whose contributions are not joined yet
     std::uint32_t joining = 0;         // joins under way
-    Status failed;                     // of one that could not be done
+    Status failed;                     // of a failed join
     const Write* find(const WriteKey& key) const;
   };
   using Metas = std::map<std::string, VariableMeta, std::less<>>;
@@ -188,35 +188,34 @@ struct VariableTypes {
     CommitNumber s = 0;
     std::vector<std::string> names;  // of the variables it changes
     std::vector<WriteReduction> reductions;
-    std::vector<Tensor> room;  // reserved for their values
+    std::vector<Tensor> room;  // memory reserved for their values
     Metas metas;               // of its targets, after it
-    bool may_wait = false;     // without memory for all new values, until it is applied in place
-    std::uint64_t bytes = 0;   // that it holds
+    bool may_wait = false;     // may lack memory for new values, and wait to be applied in place
+    std::uint64_t bytes = 0;   // held by it
   };
 };
 
-// The machine of one variable container.
+// The state machine of one variable container.
 //
-// Owned by one actor; no clock, no thread, no kernels. Every input appends to `out` what has to be
-// done: replies (matched by the caller's `id`) and apply tasks, which the caller runs on the
-// device, in the order given, and answers with `applied`. At most one task that commits is in
-// flight. Requests of attempts that are over are answered `aborted`.
+// Owned by one actor; no clock, no thread, no kernels. Every input appends outputs to `out`:
+// replies (matched by the caller's `id`), and tasks, which the caller runs on the device in order
+// and answers with `applied`. At most one task that commits is in flight. Requests of attempts that
+// are over are answered `aborted`.
 //
-// The contributions of replicas to a write are joined once they are all there, so that what is
-// staged holds one, and may become a record for others. On the fast path, which stages nothing for
-// others, that is left to the application.
+// The contributions of replicas to a write are joined when all have arrived, so a staged record
+// holds only one. The fast path stages nothing and joins them when it applies the write.
 //
-// What was decided shall not fail for want of memory. Before a write counts as staged, or as
-// committed on the fast path, memory for the new values is reserved where somebody holds the old
-// ones, or may read values before these. Without such memory an update waits until nobody can ask
-// for the values that it replaces, and overwrites them. When it is wanted sooner, it is applied to
-// copies if there is memory for them then.
+// A decided update must not fail for lack of memory. Before a write is staged, or committed on the
+// fast path, memory for the new values is reserved if the old values are held by others or may
+// still be read. Without such memory, an update waits until the values that it replaces can no
+// longer be read, and overwrites them. If it is needed sooner, it is applied to copies if there is
+// memory.
 //
-// A read sees the snapshot R of its attempt. Whoever can carry R knows that every number up to R is
-// decided and was staged here if it touched this container, so a staged s <= R commits first.
+// A read sees the snapshot R of its attempt. R shows that every number up to R is decided, and was
+// staged here if it touched this container, so a staged s <= R commits first.
 //
-// Of older values those are kept that an attempt may still ask for: of each listed attempt the one
-// that it reads, and all since the list. An update overwrites a value that nobody can ask for.
+// Old values are kept while an attempt may read them: for each listed attempt the one that it
+// reads, and all since the list. An update overwrites a value that can no longer be read.
 //
 // Updates that nobody reads can be decided faster than they are applied. While more than
 // `most_unapplied` bytes wait to be applied, writes are not logged: their answers wait.
@@ -230,23 +229,23 @@ class VariableStore final
   VariableStore(std::string name, const UpdateRules& rules,
                 std::uint64_t most_unapplied = kMostUnapplied);
 
-  // Declares a variable; not part of any transaction. Declaring it again with the same dtype and
-  // shape is fine; already_exists, naming both, otherwise.
+  // Declares a variable; not part of any transaction. May be repeated with the same dtype and
+  // shape; already_exists, naming both, otherwise.
   Status declare(const VariableSpec& spec);
 
   void read(ReadRequest request, Outputs& out);
-  // All writes of a request are logged or none: unknown variable (not_found), uninitialised
-  // (failed_precondition), dtype or shape (invalid_argument), what `check` says.
+  // Logs all writes of a request or none. not_found for an unknown variable, failed_precondition
+  // for an uninitialised one, invalid_argument for dtype or shape, and the errors of `check`.
   void log(LogRequest request, Outputs& out);
   void stage(const StageRequest& request, Outputs& out);  // see Participant
   void live(const LiveList& list, Outputs& out);
-  // The task's final values, what a Join gave, or why it failed.
+  // The final values of a Task, the operands of a Join, or why it failed.
   void applied(std::uint64_t task, Expected<std::vector<Tensor>> values, Outputs& out);
 
-  // Resource's (actors/resources/resource.hpp). save() answers `unavailable` while what is decided
-  // is being applied, and sees to that: ask again after the next applied(). A state also declares
-  // its variables. A record tells the rules that its stream has not told yet. Of values in device
-  // memory the state has those: copy them before they leave the process.
+  // As in Resource (actors/resources/resource.hpp). save() is `unavailable` while decided updates
+  // are being applied, and starts that: try again after the next applied(). A state also declares
+  // its variables. A record includes rules that its stream does not have yet. Values may be in
+  // device memory: copy them before they leave the process.
   Expected<ResourceState> save(Outputs& out);
   Status load(const ResourceState& state);
   Expected<ResourceState> record(ToldRules& told) const;
@@ -257,7 +256,8 @@ class VariableStore final
 
   std::vector<VariableMeta> variables() const;  // in name order, as of the last commit
 
-  // Sizes of what must be empty when nothing runs; `versions` counts values beyond one a variable.
+  // Sizes of tables that are empty when nothing runs; `old_versions`: values beyond one per
+  // variable.
   struct Tables {
     std::size_t logs = 0, waiting_reads = 0, waiting_writes = 0, staged = 0, committing = 0,
                 old_versions = 0, tasks = 0;
@@ -267,14 +267,14 @@ class VariableStore final
     }
   };
   Tables tables() const;
-  // Bytes that decided commits hold until they are applied.
+  // Bytes held by decided updates until they are applied.
   std::uint64_t unapplied_bytes() const { return unapplied_; }
 
  private:
   struct Version {
     CommitNumber s = 0;
     Tensor value;
-    CommitNumber until = 0;  // the commit after it; 0: it is the newest
+    CommitNumber until = 0;  // the commit that replaced it; 0: none
   };
   struct Variable {
     VariableSpec spec;
@@ -314,7 +314,7 @@ class VariableStore final
   bool ready_to_stage(const AttemptId& attempt, AttemptLog& log, Outputs& out) override;
   VariableMeta meta(const Variable& variable) const;
   static std::vector<std::vector<Tensor>> operands_of(Write& write);
-  // The variables of a task: each once, in the order in which they are first named.
+  // The variables of a task: each once, in the order of their first use.
   class Names {
    public:
     explicit Names(std::vector<std::string>& names) : names_(names) {}
@@ -360,11 +360,11 @@ class VariableStore final
   std::map<std::string, Variable, std::less<>> variables_;
   CommitNumber min_live_ = 0;
   std::deque<Record> committing_;  // decided, not applied yet; the first may be in flight
-  std::uint64_t unapplied_ = 0;    // bytes that these hold
-  std::uint64_t commit_task_ = 0;  // the id of the one in flight, or 0
-  std::map<std::uint64_t, Preview> previews_;    // task -> the read it answers
+  std::uint64_t unapplied_ = 0;    // bytes held by these
+  std::uint64_t commit_task_ = 0;  // the id of the task in flight, or 0
+  std::map<std::uint64_t, Preview> previews_;    // by task: the read that it answers
   std::map<std::uint64_t, JoinUnderWay> joins_;  // by task
-  AttemptId last_fast_;  // the attempt whose fast path made `committed_`, if it was one
+  AttemptId last_fast_;                          // the last attempt that committed on the fast path
   std::deque<ReadRequest> waiting_;
   std::deque<LogRequest> waiting_writes_;
   std::uint64_t next_task_ = 1;

@@ -15,7 +15,7 @@
 namespace troupe {
 namespace {
 
-// The store is the machine; the actor carries its outputs. Tasks run on the device's lanes.
+// The actor around a VariableStore. Tasks run on the device's lanes.
 struct VariablesState {
   static constexpr const char* name = "variables";
   static constexpr InlineWork kInline = InlineWork::short_work;
@@ -31,7 +31,7 @@ struct VariablesState {
 
 using VariablesSelf = VariablesActor::stateful_pointer<VariablesState>;
 
-// A Task or a Join; `run` does it.
+// Runs a Task or a Join by `run`.
 template <class Task, class Run>
 void run_on_lanes(VariablesSelf self, Task task, Run run) {
   auto& s = self->state;

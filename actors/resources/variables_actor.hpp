@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-// `name` is the container's, for errors; staged records are reported to `worker` as `id`. `alive`:
-// see WorkerOptions.
+// `name` is the container's, for errors; ResourceStaged is sent to `worker` with `id`. `alive`: see
+// WorkerOptions.
 VariablesActor spawn_variables(caf::actor_system& system, std::string name, ResourceId id,
                                Device& device, DeviceActor lanes, WorkerActor worker,
                                std::shared_ptr<void> alive);
