@@ -8,10 +8,10 @@
 namespace troupe {
 namespace {
 
-// Attempts that a peer may send for before this process heard of them.
+// How far ahead of the last LiveList an attempt may be.
 constexpr std::uint64_t kAttemptsAhead = 4096;
 
-// Puts arrived tensors into their places; true when none is missing.
+// Puts arrived tensors into the message; true if none is missing.
 bool complete(WireMessage& message, std::map<std::uint32_t, Tensor>& arrived) {
   bool all = true;
   if (auto* start = std::get_if<StartPartition>(&message)) {
@@ -29,7 +29,7 @@ bool complete(WireMessage& message, std::map<std::uint32_t, Tensor>& arrived) {
   return all;
 }
 
-// Whether the claim is consistent in itself.
+// Checks that the header is consistent.
 Status check_size(const TensorTag& tag, std::uint64_t bytes) {
   if (tag.dead) {
     if (bytes != 0 || tag.kind != TensorTag::Kind::channel)
@@ -73,7 +73,7 @@ void Arrivals::expect(CompiledId compiled, std::vector<InboundChannel> channels)
   for (InboundChannel& channel : channels) table[channel.channel] = std::move(channel);
 }
 
-// Its executors go, and what waited at them.
+// Its executors end, with the tensors that wait there.
 void Arrivals::forget(CompiledId compiled) {
   expected_.erase(compiled);
   for (auto& [key, part] : parts_)
@@ -128,13 +128,13 @@ Status Arrivals::admit_channel(ProcessId from, const TensorTag& tag) {
   if (channel == step->second.end() || !hosts_.hosts(from, channel->second.from) ||
       channel->second.partition != tag.partition)
     return invalid_argument(fmt::format("no channel {} comes from process {}", tag.index, from));
-  // Of a list the shape that the channel knows is that of its elements.
+  // The channel's shape of a list is that of its elements.
   const bool fits = tag.dtype == DType::list || channel->second.shape.accepts(tag.shape);
   if (!tag.dead && (tag.dtype != channel->second.dtype || !fits))
     return invalid_argument(fmt::format(
         "channel {} carries {}{}, not {}{}", tag.index, dtype_name(channel->second.dtype),
         channel->second.shape.text(), dtype_name(tag.dtype), tag.shape.text()));
-  // One element a channel outside loops.
+  // Outside loops a channel has one element.
   if (!channel->second.loops && !received_.emplace(tag.attempt, tag.index).second)
     return invalid_argument(
         fmt::format("channel {} was used twice in attempt {}", tag.index, tag.attempt.text()));
@@ -169,7 +169,7 @@ Status Arrivals::admit_feed(Part& part, const TensorTag& tag) {
 
 std::optional<WireMessage> Arrivals::add(const TensorTag& tag, Tensor tensor) {
   auto it = parts_.find(key(tag));
-  if (it == parts_.end()) return std::nullopt;  // it is over
+  if (it == parts_.end()) return std::nullopt;  // the attempt is over
   Part& part = it->second;
   part.tensors[tag.index] = std::move(tensor);
   if (!part.message || !complete(*part.message, part.tensors)) return std::nullopt;
@@ -190,7 +190,7 @@ Expected<std::optional<WireMessage>> Arrivals::add(ProcessId from, WireMessage m
     if (!part) return std::optional<WireMessage>{};
   } else if (auto* returned = std::get_if<GrantReturned>(&message)) {
     TROUPE_TRY(Part * granted,
-               asked(from, returned->attempt, returned->run, 0));  // it has no other
+               asked(from, returned->attempt, returned->run, 0));  // the only partition
     if (!granted) return std::optional<WireMessage>{};
   }
   if (part == nullptr) return std::optional(std::move(message));
@@ -205,7 +205,7 @@ Expected<std::optional<WireMessage>> Arrivals::add(ProcessId from, WireMessage m
   return std::optional(std::move(message));
 }
 
-// What the process was asked to run; null when that is over.
+// The part that the process was asked to run; null if it is over.
 Expected<Arrivals::Part*> Arrivals::asked(ProcessId from, const AttemptId& attempt,
                                           const RunId& run, std::uint32_t partition) {
   auto it = parts_.find({attempt, 0, partition});
@@ -220,7 +220,7 @@ Expected<Arrivals::Part*> Arrivals::asked(ProcessId from, const AttemptId& attem
 
 Status Arrivals::charge(ProcessId from, Part& part, std::uint64_t bytes) {
   std::uint64_t& sum = early_[from];
-  if (sum > limit_ && !held_.contains(from))  // on a connection before this one
+  if (sum > limit_ && !held_.contains(from))  // it sent too much on an earlier connection
     return resource_exhausted(
         fmt::format("process {} sent {} bytes for attempts that have not begun, {} are the most",
                     from, sum, limit_));

@@ -1,4 +1,4 @@
-// What may come to a process from others, and what came before anybody waited for it.
+// What a process accepts from others, and what arrived before it was needed.
 #pragma once
 
 #include <map>
@@ -15,53 +15,53 @@
 
 namespace troupe {
 
-// Large feeds and fetches travel apart from their messages, and elements of channels may overtake
-// the START of their attempt. So some tensors have to wait here or at an executor, and each of them
-// is memory that another process decided to take. What bounds it:
+// Large feeds and fetches are sent apart from their messages, and elements of channels may arrive
+// before the START of their attempt. So some tensors wait here or at an executor, in memory that
+// another process causes this one to use. It is bounded as follows:
 //
-//  fetches         A master takes those that it asked for: of a partition that it started, from the
-//                  process that hosts its task, numbers below the step's fetches, each once.
-//  feeds           A worker takes those that its StartPartition leaves out, each once.
-//  channels        From the process that hosts the task where the channel begins, one element each
-//                  an attempt outside loops, of the channel's type and shape.
-//  early ones      Feeds and elements for a partition that the master has not spoken of yet: up to
-//                  `limit_early` from one process. Beyond that its tensors are held: not read until
-//                  attempts begin or are over. That is no error, and no legal job stands still by
-//                  it: START leaves the master for all partitions at one time, on connections that
-//                  tensors do not share, so the word that lets go is always on its way.
+//  fetches         A master accepts requested fetches: of a partition that it started, from the
+//                  process that hosts its task, with an index of the step's fetches, each once.
+//  feeds           A worker accepts the feeds that its StartPartition leaves out, each once.
+//  channels        From the process that hosts the task where the channel begins, with its type and
+//                  shape; outside loops one element per attempt.
+//  early tensors   Feeds and elements for a partition without START: up to `limit_early` bytes from
+//                  one process. Above that its tensors are held: not read until attempts begin or
+//                  are over. That is no error, and blocks no valid job: the master sends START to
+//                  all partitions at once, on connections that tensors do not use, so the message
+//                  that ends the hold is always under way.
 //
 // Tensors of attempts that are over are not wanted. No I/O and no lock: the owner has both.
 class Arrivals {
  public:
   static constexpr std::uint64_t kEarlyBytes = std::uint64_t{64} << 20;
-  static constexpr std::uint64_t kTensorCost = 256;  // of an early one beside its bytes
+  static constexpr std::uint64_t kTensorCost = 256;  // of an early tensor, besides its bytes
 
-  // `hosts` outlives it, and changes only while nothing of this is called.
+  // `hosts` outlives it, and changes only between calls.
   Arrivals(bool master, const TaskHosts& hosts) : master_(master), hosts_(hosts) {}
   void limit_early(std::uint64_t bytes) { limit_ = bytes; }
 
-  // Master: `task` is about to be told `start`, of a step with so many fetches. False: it was.
+  // Master: `start`, with that many fetches, is about to be sent to `task`. False if it was before.
   bool ask(TaskId task, const StartPartition& start, std::uint32_t fetches);
 
   void expect(CompiledId compiled, std::vector<InboundChannel> channels);
   void forget(CompiledId compiled);
   void live(const LiveList& list);
-  // The process's connection ended. What it sent stays, and so does the account of it.
+  // The process's connection ended. What it sent stays, and still counts.
   void disconnected(ProcessId process) { held_.erase(process); }
 
-  // What a process claims about a tensor, before any of its bytes is read. Whether it is wanted.
+  // Checks a tensor's header before its bytes are read. Returns whether the tensor is wanted.
   Expected<bool> admit(ProcessId from, const TensorTag& tag, std::uint64_t bytes);
-  // A feed or fetch that was admitted. The message that waited for it, if it was the last.
+  // Adds an admitted feed or fetch. Returns the message that waited for it, if it was the last one.
   std::optional<WireMessage> add(const TensorTag& tag, Tensor tensor);
-  // A message, once all its tensors are there. invalid_argument: that process was not asked, or not
-  // for that run.
+  // Adds a message, and returns it once all its tensors are there. invalid_argument if the process
+  // was not asked, or not for that run.
   Expected<std::optional<WireMessage>> add(ProcessId from, WireMessage message);
 
-  // Processes whose tensors have to be held from now on (true), or no longer.
+  // The processes whose tensors must be held from now on (true), or no longer (false).
   std::vector<std::pair<ProcessId, bool>> take_holds() { return std::exchange(holds_, {}); }
 
  private:
-  // Of an attempt. `compiled` is 0 at the master, where tags of fetches do not name it.
+  // `compiled` is 0 at the master, since the tags of fetches do not contain it.
   struct Key {
     AttemptId attempt;
     CompiledId compiled = 0;
@@ -69,14 +69,14 @@ class Arrivals {
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   struct Part {
-    bool begun = false;         // asked (master), or spoken of by the master (worker)
-    TaskId task{};              // master: who was asked
+    bool begun = false;         // master: asked for; worker: START or an abort has arrived
+    TaskId task{};              // master: the task that was asked
     RunId run;                  // master: of the attempt
-    std::uint32_t fetches = 0;  // master: how many there are
-    std::map<ProcessId, std::uint64_t> early;  // what each process sent before it began
+    std::uint32_t fetches = 0;  // master: their number
+    std::map<ProcessId, std::uint64_t> early;  // bytes sent by each process before it began
     std::set<std::uint32_t> admitted;          // feeds or fetches
-    std::map<std::uint32_t, Tensor> tensors;   // of these, what has arrived
-    std::optional<WireMessage> message;        // waits for them
+    std::map<std::uint32_t, Tensor> tensors;   // those that have arrived
+    std::optional<WireMessage> message;        // waits for tensors
   };
 
   Key key(const TensorTag& tag) const;

@@ -7,12 +7,11 @@
 
 namespace troupe {
 
-// Its actor's name.
+// The name of its actor.
 inline constexpr const char* kCompiler = "compiler";
 
-// Runs what it is given, one piece of work after the other. Ends when it is told to exit, after the
-// work under way.
-// `own_thread`: false leaves it to the scheduler, for a simulation on one thread.
+// Runs one piece of work after the other. Ends by exit message, after the work under way.
+// `own_thread`: false uses the scheduler, for a simulation on one thread.
 CompilerActor spawn_compiler(caf::actor_system& system, bool own_thread);
 
 }  // namespace troupe

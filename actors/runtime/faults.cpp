@@ -14,7 +14,7 @@
 namespace troupe {
 namespace {
 
-// Under this name a system has who is told. It never gets a message.
+// The registered name of the actor that holds `told`. It never gets a message.
 constexpr caf::atom_value kTold = caf::atom("Faults");
 
 struct Told final : caf::event_based_actor {
@@ -31,7 +31,7 @@ void tell_of_faults(caf::actor_system& system, std::function<void(const std::str
 
 void end_at_faults(caf::actor_system& system) { system.registry().erase(kTold); }
 
-// Where the process ends other threads go on until then, so nothing is torn down.
+// Ends the process without destructors, because other threads are still running.
 void detail::fault(caf::actor_system& system, const char* actor, const std::string& cause) {
   const std::string what = std::string("actor '") + actor + "' ended: " + cause;
   if (const caf::strong_actor_ptr told = system.registry().get(kTold)) {

@@ -1,4 +1,4 @@
-// Knows when nobody uses any more what a process is about to free.
+// Waits until what a process is about to free is no longer in use.
 #pragma once
 
 #include <chrono>
@@ -8,9 +8,9 @@
 
 namespace troupe {
 
-// Every actor that may use the devices, the hub or the lanes of a process holds the token; they are
-// freed once all of them are gone. The owner gives up its own part with release() and waits on a
-// thread that none of them needs.
+// Every actor that may use the devices, the hub or the lanes of a process holds the token; these
+// are freed when all holders are gone. The owner gives up its own token with release() and waits on
+// a thread that no actor needs.
 class InUse {
  public:
   InUse() {

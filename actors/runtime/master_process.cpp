@@ -12,12 +12,12 @@
 namespace troupe {
 namespace {
 
-// For workers of this machine, once they were told to leave.
+// The time that workers on this machine have to leave.
 constexpr std::chrono::seconds kLeaveWithin{5};
 // How often a start asks Cluster::stop. A signal handler can set a flag but wake nobody.
 constexpr std::chrono::milliseconds kAskStopEvery{20};
 
-// The shell is pumped by whoever starts the job, then by a thread of its own until the job is over.
+// The shell is pumped by the thread that starts the job, then by its own until the job is over.
 class ClusterRuntime final : public Runtime {
  public:
   ClusterRuntime(const Cluster& cluster, caf::actor_system* system, Hooks hooks)
@@ -86,8 +86,8 @@ Status ClusterRuntime::start() {
 ClusterRuntime::~ClusterRuntime() {
   if (owns_system_) end_at_faults(platform_->actors());
   shell_.leave();
-  // Workers that hold nothing yet need not leave in order. Nor need those of a job that has lost a
-  // part: what they hold is of no use without it, and they may be amid a long kernel.
+  // No orderly end is needed if the workers hold nothing yet, or if the job has lost a part: their
+  // state is of no use without it, and they may be running a long kernel.
   if (!handler_.joinable() || shell_.lost_any()) shell_.children().kill_all();
   for (pid_t left : shell_.children().wait(kLeaveWithin))
     TROUPE_LOG(

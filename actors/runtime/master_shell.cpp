@@ -15,9 +15,9 @@ namespace troupe {
 namespace {
 
 constexpr std::chrono::seconds kStartWithin{20};
-// For what workers have recorded: some megabytes each.
+// Time limit for collecting recordings, some megabytes per worker.
 constexpr std::chrono::seconds kGatherWithin{10};
-// How often the clock is looked at while something is to be done by it.
+// How often the clock is read while a timer is running.
 constexpr std::chrono::milliseconds kLookEvery{100};
 
 std::string random_bytes(Platform& platform, std::size_t n) {
@@ -26,8 +26,8 @@ std::string random_bytes(Platform& platform, std::size_t n) {
   return bytes;
 }
 
-// How a worker that was started here ended before the job ran. Only of what may be an accident it
-// is said that it may be tried again.
+// Describes a worker on this machine that ended before the job ran. `unavailable`, which is worth
+// another try, only if that may be an accident.
 Status ended_early(pid_t child, const ChildEnd& end) {
   std::string text = fmt::format("worker process {} {} before the job ran", child, end.text());
   if (end.signal != 0 || end.code == kTryAgain) return unavailable(std::move(text));
@@ -99,7 +99,7 @@ Instant MasterShell::now() {
   return clock_.reading();
 }
 
-// The clock falls behind where nobody looks at it.
+// The clock must be read regularly, or it falls behind.
 Instant MasterShell::next_wakeup() const {
   const Instant due = std::min(membership_->next_wakeup(), gather_until_);
   if (due == kNever) return kNever;
@@ -117,7 +117,7 @@ void MasterShell::carry_out(Membership::Close& close) {
 }
 
 void MasterShell::carry_out(const Membership::Send& send) {
-  // What cannot be sent is for a process that is down, of which we hear by itself.
+  // Fails only if the process is down, which is reported separately.
   if (Status status = hub_.send(send.to, send.message); !status.ok())
     TROUPE_LOG(debug, "master", status.text());
 }
@@ -137,7 +137,7 @@ void MasterShell::carry_out(const Membership::Up& member) {
   TaskUp up;
   up.task = member.task;
   up.name = member.name;
-  // Of types that this process has, too: workers that registered others do not join.
+  // The device types are known here: workers with other registrations do not join.
   for (const DeviceName& name : member.devices)
     if (const DeviceType* type = ops_.devices.find(*name.type))
       up.devices.push_back({name, type->space});
@@ -156,7 +156,7 @@ void MasterShell::carry_out(const Membership::Lost& lost) {
   if (told_of_losses_) told_of_losses_(lost.why);
 }
 
-// Of workers that did not join in time.
+// Adds the last words of workers that did not join in time.
 Status MasterShell::with_last_words(Status status) const {
   if (status.code() != Code::deadline_exceeded) return status;
   std::string text = status.message();
@@ -246,7 +246,7 @@ Status MasterShell::listen() {
   }
   TROUPE_TRY(Hello hello, encode_join(words_));
   auto port = transport_->listen(endpoint_, std::move(hello));
-  // Nobody was lost.
+  // No worker was lost.
   if (port.status().code() == Code::unavailable)
     return failed_precondition(port.status().message());
   TROUPE_TRY(endpoint_.port, std::move(port));

@@ -1,4 +1,4 @@
-// The process of a master, but for its threads: what it does about workers, messages and time.
+// The process of a master without its threads: its workers, messages and timers.
 #pragma once
 
 #include <atomic>
@@ -23,49 +23,48 @@
 
 namespace troupe {
 
-// The master's actor, the hub, its own worker processes, and Membership, whose outputs it carries
-// out. Owns no thread, socket or clock: what it needs of a machine comes from the Platform.
+// Owns the master's actor, the hub, the worker processes on this machine, and Membership, whose
+// outputs it carries out. Has no thread, socket or clock: these come from the Platform.
 //
-// Events of sockets and children come from any thread into one queue. Whoever pumps, one thread at
-// a time, takes them from there and gives them to handle(), with nothing at the latest at
-// next_wakeup():
+// Events of sockets and children enter one queue from any thread. The pumping thread (one at a
+// time) passes them to handle(), and an empty event at next_wakeup() at the latest:
 //
 //   begin(), pump until started(); pump until over() after leave(); end(), then wait()
 //
 // REQUIRES: end() and wait() before it is destroyed, if begin() was called.
 class MasterShell final : public HubOwner {
  public:
-  // `ops` and `platform` outlive it. Of `cluster` all but `stop`. `tasks`: Membership::Options.
+  // `ops` and `platform` outlive it. Ignores Cluster::stop. `tasks`: Membership::Options.
   MasterShell(Cluster cluster, const OpTable& ops, Platform& platform,
               std::vector<TaskId> tasks = {});
 
-  // Makes the actor, listens, and starts the workers that are processes of this machine. After an
-  // error it only has to be ended.
+  // Makes the actor, listens, and starts the workers on this machine. After an error, only end()
+  // and wait() may follow.
   Status begin();
 
   EventQueue& events() { return events_; }
-  // The event, if it is none but an empty one, and then what is due.
+  // Handles the event, if it is not empty, and then whatever is due.
   void handle(EventQueue::Event event);
   Instant next_wakeup() const;
 
-  // Before begin(): `told` is called with each process of the running job that is lost, by the
-  // pumping thread.
+  // Before begin(): `told` is called for each lost process of the running job, by the pumping
+  // thread.
   void tell_of_losses(std::function<void(const Status&)> told) {
     told_of_losses_ = std::move(told);
   }
-  // Whether the job runs, or why it does not; nothing yet.
+  // ok if the job runs, or why it does not; empty while it starts.
   const std::optional<Status>& started() const { return started_; }
-  // The job is not wanted any more while it starts: started() follows. Of the pumping thread.
+  // Stops a job that is starting: started() follows. Called by the pumping thread.
   void stop();
-  // Any thread: the workers are told to leave; over() follows.
+  // Tells the workers to leave; over() follows. Any thread.
   void leave();
-  // Everybody has left, or was given the time for it.
+  // Whether all workers have left, or their time for it is up.
   bool over() const { return over_; }
-  // Ends the connections, and tells the actors to end.
+  // Ends the connections and tells the actors to end.
   void end();
   InUse& in_use() { return in_use_; }
   void wait() { in_use_.wait(); }
-  // Without an orderly end: no worker is left behind.
+  // Kills the workers on this machine and closes the connections, without an orderly end.
   void abandon();
   // Whether a worker of the running job was lost. Any thread.
   bool lost_any() const { return lost_any_; }
@@ -75,11 +74,11 @@ class MasterShell final : public HubOwner {
   ChildProcesses& children() { return *children_; }
   const std::shared_ptr<Trace>& trace() const { return trace_; }
 
-  // All workers record from now on; `told` is called by the pumping thread once the order is on its
-  // way. A run that begins afterwards is recorded from its beginning: its messages follow the order
-  // on the same connections.
+  // Makes all workers record; `told` is called by the pumping thread when the order is sent. A run
+  // that begins afterwards is recorded from its beginning: its messages follow the order on the
+  // same connections.
   void start_recording(std::function<void()> told);
-  // What they have recorded, once each has answered, is lost, or has had the time for it.
+  // Collects what they have recorded, until each has answered, is lost, or has used up its time.
   using Gathered = std::function<void(std::vector<ProcessTimeline>)>;
   void gather(Gathered done);
 
@@ -95,7 +94,8 @@ class MasterShell final : public HubOwner {
   void tell(Input input) {
     events_.push([this, input = std::move(input)] { input(*membership_, now(), out_); });
   }
-  // Time as this process has lived it: for how long it was stopped, nobody else is late.
+  // Time without the periods in which this process was stopped: others are not late because of
+  // these.
   Instant now();
   void child_ended(pid_t child, const ChildEnd& end);
   Membership::Options job();
@@ -130,21 +130,21 @@ class MasterShell final : public HubOwner {
 
   // Of the pumping thread.
   AccumulatingClock clock_;
-  Instant looked_{0};  // at it, last
+  Instant looked_{0};  // when the clock was last read
   std::optional<Membership> membership_;
   Membership::Outputs out_;
   std::vector<ProcessActor> proxies_;
-  std::map<ProcessId, std::string> members_;  // those that are not lost: names
+  std::map<ProcessId, std::string> members_;  // names of members that are not lost
   std::function<void(const Status&)> told_of_losses_;
   Gathering gathering_;
-  Gathered gathered_;  // who waits for it
+  Gathered gathered_;  // called with the result
   Instant gather_until_ = kNever;
   std::optional<Status> started_;
   bool over_ = false;
   std::atomic<bool> lost_any_ = false;
 
   std::vector<pid_t> children_here_;
-  std::unique_ptr<ChildProcesses> children_;  // tells of their ends until it is gone
+  std::unique_ptr<ChildProcesses> children_;  // reports their ends until it is destroyed
 };
 
 }  // namespace troupe

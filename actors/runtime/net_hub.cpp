@@ -16,7 +16,7 @@
 namespace troupe {
 namespace {
 
-// Bytes of a tensor on a data connection. No list is fed or fetched.
+// The bytes of a tensor on a data connection. Lists are neither fed nor fetched.
 std::uint64_t payload_bytes(const Tensor& tensor) {
   return tensor.dtype() == DType::string ? encoded_strings_size(tensor) : tensor.bytes();
 }
@@ -37,7 +37,7 @@ Expected<Payload> to_payload(const Tensor& tensor) {
   return Payload{std::move(bytes), 0, size};
 }
 
-// The tensor that a payload is. invalid_argument when its bytes mean none.
+// The tensor in a payload. invalid_argument if its bytes are not valid.
 Expected<Tensor> from_payload(const TensorTag& tag, Buffer bytes, std::uint64_t size) {
   std::span payload(static_cast<const std::byte*>(bytes.data()), size);
   if (tag.dtype == DType::string) return decode_strings(tag.shape, payload);
@@ -59,7 +59,7 @@ Sender sender_of(const WireMessage& message) {
   return std::visit([]<class M>(const M&) { return MessageRules<M>::kSender; }, message);
 }
 
-// What a timeline calls a message: the name of its type.
+// The name of a message in timelines: its type.
 template <class T>
 std::string_view type_name() {
   std::string_view text = __PRETTY_FUNCTION__;
@@ -70,8 +70,8 @@ std::string_view type_name() {
 std::string_view kind_of(const WireMessage& message) {
   return std::visit([]<class M>(const M&) { return type_name<M>(); }, message);
 }
-// Both ends name a message by a hash of its bytes. Those alike follow each other in order, so it
-// need not be of all of them.
+// Both ends identify a message by a hash of its first bytes and its size. Equal hashes are matched
+// in order.
 SpanLabel message_label(Span::Kind kind, ProcessId peer, std::string_view name,
                         std::span<const std::byte> bytes) {
   constexpr std::size_t kHashed = 1024;
@@ -91,7 +91,7 @@ SpanLabel tensor_label(Span::Kind kind, ProcessId peer, TensorTag::Kind what, By
           .bytes = bytes};
 }
 
-// Which tensors of one message stay in it: small ones, as long as they are few.
+// Decides which tensors stay in a message: small ones, up to a total size.
 class Inline {
  public:
   bool keeps(const Tensor& tensor) {
@@ -249,7 +249,7 @@ Status NetHub::send(TaskId to, const WireMessage& message) {
   return unavailable(fmt::format("no process hosts task {}", number(to)));
 }
 
-// Of a task without a host, too: whoever waits for the answer must get it.
+// Also for a task without a host: the answer must be delivered.
 void NetHub::answer(TaskId from, WireMessage message) {
   dispatch(host_of(from).value_or(0), std::move(message));
 }
@@ -271,7 +271,7 @@ void NetHub::control(PeerId peer, Buffer bytes) {
   auto message = decode(read);
   if (!message.ok()) return refuse(peer, message.status());
   if (auto* part = std::get_if<MessagePart>(&*message)) {
-    // Workers have nothing to say to each other on control connections.
+    // Workers send each other no control messages.
     std::uint64_t limit = *from == 0 ? kMasterMessage : is_master_ ? kWorkerMessage : 0;
     auto whole = joiners_[peer].take(*part, limit);
     if (!whole.ok()) return refuse(peer, whole.status());
@@ -301,7 +301,7 @@ bool NetHub::may_send(ProcessId from, const WireMessage& message) const {
   return (sender != Sender::worker && from == 0) || (sender != Sender::master && is_master_);
 }
 
-// Whether a worker that names a process or a task names itself, or the task that it hosts.
+// Whether a process or task named in a worker's message is itself, or a task that it hosts.
 bool NetHub::speaks_for_itself(ProcessId from, const WireMessage& message) const {
   return std::visit(
       [&]<class M>(const M& m) {
@@ -320,7 +320,7 @@ bool NetHub::speaks_for_itself(ProcessId from, const WireMessage& message) const
 
 void NetHub::deliver_to(WorkerActor worker) {
   std::lock_guard lock(mutex_);
-  std::swap(worker_, worker);  // the argument, which dies without the lock, takes the old one along
+  std::swap(worker_, worker);  // the old actor is released after the lock
 }
 
 void NetHub::deliver_to(CoordinatorActor coordinator) {
@@ -376,7 +376,7 @@ void NetHub::send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor) {
   Payload payload{tensor.buffer(), tensor.offset(), 0};
   if (!tag.dead) {
     auto made = to_payload(tensor);
-    // The receiver waits for this tensor: its attempt must not hang.
+    // The receiver waits for this tensor: its attempt must not hang, so the connection ends.
     if (!made.ok()) return transport_->close(peer, made.status().in("while a tensor was sent"));
     payload = std::move(made).value();
   }
@@ -414,7 +414,7 @@ void NetHub::limit_early(std::uint64_t bytes) {
   arrivals_.limit_early(bytes);
 }
 
-// REQUIRES: mutex_ is held, so that no two changes of one process overtake each other.
+// REQUIRES: mutex_ is held, so that changes for one process stay in order.
 void NetHub::hold_tensors() {
   for (auto [process, hold] : arrivals_.take_holds())
     if (auto it = peers_.find(process); it != peers_.end())
@@ -496,25 +496,25 @@ struct ProxyState {
 struct TaskProxyState : ProxyState {
   TaskId task{};
   std::map<std::uint64_t, Status> refused;      // graphs that could not be sent, by session
-  std::map<CompiledId, std::uint32_t> fetches;  // how many a step has
+  std::map<CompiledId, std::uint32_t> fetches;  // number of fetches, by step
 };
 struct MasterProxyState : ProxyState {};
 
-// Whom what is for this proxy goes to.
+// The destination of a proxy's messages.
 TaskId receiver(const TaskProxyState& s) { return s.task; }
 ProcessId receiver(const MasterProxyState&) { return 0; }
 
-// An error: the message is longer than any that can be sent, and somebody is to be told.
+// An error means that the message is too long, and must be reported.
 template <class State>
 Status try_forward(const State& s, const WireMessage& message) {
   Status status = s.hub->send(receiver(s), message);
   if (status.ok() || status.code() == Code::resource_exhausted) return status;
-  // A process that is down swallows what is for it; its loss is told to the master by itself.
+  // Messages for a process that is down are dropped; the master learns of its loss separately.
   TROUPE_LOG(debug, "proxy", status.text());
   return ok_status();
 }
 
-// For messages that nobody waits for.
+// For messages without an answer.
 template <class State>
 void forward(const State& s, const WireMessage& message) {
   if (Status status = try_forward(s, message); !status.ok())
@@ -537,12 +537,12 @@ TensorTag large_tag(TensorTag::Kind kind, CompiledId compiled, std::uint32_t par
 template <class T, class... Some>
 constexpr bool is_one_of = (std::is_same_v<T, Some> || ...);
 
-// The types of a tuple, but for some.
+// The types of a tuple, except some.
 template <class... Some, class... All>
 auto without(std::tuple<All...>) -> decltype(std::tuple_cat(
     std::conditional_t<is_one_of<All, Some...>, std::tuple<>, std::tuple<All>>{}...));
 
-// A proxy's behavior: its own handlers, and of the other messages one each that sends it on.
+// A proxy's behavior: its own handlers, and for each other message one that forwards it.
 template <class Actor, class... Others, class Self, class... Handlers>
 typename Actor::behavior_type behavior_of(std::tuple<Others...>*, Self self, Handlers... own) {
   return {std::move(own)..., [self](const Others& m) { forward(self->state, m); }...};
@@ -560,7 +560,7 @@ ProcessActor::behavior_type task_proxy(ProcessActor::stateful_pointer<TaskProxyS
       static_cast<Others*>(nullptr), self,
       [self](const LoadGraph& m) {
         if (m.from > 0 && self->state.refused.contains(m.session))
-          return;  // it lacks what was before
+          return;  // an earlier part is missing
         self->state.refused.erase(m.session);
         if (Status status = try_forward(self->state, m); !status.ok())
           self->state.refused[m.session] = status.in("while the graph was sent");
@@ -582,8 +582,8 @@ ProcessActor::behavior_type task_proxy(ProcessActor::stateful_pointer<TaskProxyS
       },
       [self](StartPartition& m) {
         auto& s = self->state;
-        // The transport loses nothing as long as the peer is up: what the master repeats, since it
-        // has no answer yet, is under way or being worked on.
+        // The transport loses nothing while the peer is up: a repetition for lack of an answer is
+        // already under way or being worked on.
         if (!s.hub->ask(s.task, m, s.fetches[m.compiled])) return;
         Inline inlined;
         for (std::uint32_t i = 0; i < m.feeds.size(); ++i) {

@@ -1,4 +1,4 @@
-// The hub of one process: control messages and tensors of a Transport, as actors see them.
+// The hub of one process: connects its actors to the control messages and tensors of a Transport.
 #pragma once
 
 #include <caf/fwd.hpp>
@@ -20,71 +20,70 @@
 
 namespace troupe {
 
-// What the owner of a hub learns. Called on the transport's threads, never under the hub's lock;
-// must not block. A peer that connects is nobody until NetHub::admit() says which process it is.
+// The callbacks of a hub's owner. Called on the transport's threads, never under the hub's lock;
+// must not block. A peer that connects has no process until NetHub::admit().
 class HubOwner {
  public:
   virtual ~HubOwner() = default;
-  // May a peer that says this connect at all? Decided at once, by what does not change.
+  // Whether a peer with these data may connect. Depends on constant state only.
   virtual Status may_connect(const Join& join) const = 0;
-  // Each peer that was up, or that this process connected to, ends with one `down`.
+  // Each peer that was up, or to which this process connected, ends with one `down`.
   virtual void up(PeerId peer, const Join& join) = 0;
   virtual void down(PeerId peer, Status why) = 0;
   // Messages about membership; those about steps and runs go to the actors directly.
   virtual void message(ProcessId from, WireMessage message) = 0;
 };
 
-// Small messages travel on the control connection whole, long ones in parts. A feed or fetch above
-// kInlineTensor, or with others above kInlineTensors, goes as a tensor of its own, and the
-// receiving hub puts the two together again.
+// Control messages are sent whole, long ones in parts. A feed or fetch larger than kInlineTensor,
+// or beyond a total of kInlineTensors, is sent as a separate tensor, and the receiving hub puts it
+// back into the message.
 inline constexpr std::uint64_t kInlineTensor = 64 * 1024;
 inline constexpr std::uint64_t kInlineTensors = 512 * 1024;
 
-// Turns messages of peers into messages to actors, and the other way round. What a peer may send is
-// checked here: kinds by the peer's part in the job, tensors by what this process waits for
-// (arrivals.hpp). Anything else closes the peer with invalid_argument. What is for a task, or comes
-// in its name, is a matter of the process that hosts it (TaskHosts); nobody else has to know that.
+// Turns messages of peers into messages to actors, and vice versa. Checks what a peer may send:
+// message types by the peer's role, tensors by what this process expects (arrivals.hpp). Anything
+// else closes the peer with invalid_argument. Maps tasks to the processes that host them
+// (TaskHosts), so actors need not.
 //
 // Locks are held for look-ups only: callbacks come from I/O threads, sends from lanes and actors.
 class NetHub final : public Hub, public TransportHandler {
  public:
-  // `self`: this process, or any number but 0 while it has none; 0 is the master, to whom only
-  // workers speak.
+  // `self`: this process; 0 is the master. A worker without a number uses any other one.
   NetHub(ProcessId self, HubOwner& owner)
       : is_master_(self == 0), owner_(owner), arrivals_(self == 0, hosts_) {}
 
   void use(Transport& transport) { transport_ = &transport; }
-  // Records what is sent and received, while it records. Before the first peer.
+  // Records sent and received messages in `trace`, while that records. Call before the first peer.
   void record(std::shared_ptr<Trace> trace) { trace_ = std::move(trace); }
-  // The thread that brings what belongs to a run handles it too, as far as that is short work
-  // (inline_send.hpp). For transports with threads of their own; before the first peer.
+  // The thread that brings a run's message also handles it, if it is short work (inline_send.hpp).
+  // For transports with their own threads; call before the first peer.
   void handle_inline() { inline_ = true; }
-  // Where messages for this process's actors go. Before the first of them can arrive.
-  // Any time, from any thread: frames already come in.
+  // Sets the actor that receives this process's messages. Call before the first of them can arrive;
+  // may be called again, from any thread, while messages arrive.
   void deliver_to(WorkerActor worker);
   void deliver_to(CoordinatorActor coordinator);
 
-  // Connects to another member; HubOwner::up or down follows. Who answers must be of that
-  // incarnation; 0: any. May wait for a name to be looked up, while which callbacks go on.
+  // Connects to another member; HubOwner::up or down follows. The peer must have that incarnation;
+  // 0: any. May block for a name look-up; callbacks go on meanwhile.
   Expected<PeerId> connect(const Endpoint& to, const Join& self, ProcessId process,
                            std::uint64_t incarnation, std::chrono::milliseconds within);
-  // The peer, which is up, is that process. Nothing when it is down already.
+  // The peer, which is up, is that process. Ignored if it is already down.
   void admit(PeerId peer, ProcessId process);
-  // The task is there from now on. Before anything for it is sent, or comes from it.
+  // The process hosts the task from now on. Call before messages for or from the task.
   void place(TaskId task, ProcessId process);
   std::vector<TaskId> tasks_of(ProcessId process) const;
-  // resource_exhausted: longer than any message (serialization/parts.hpp).
+  // resource_exhausted if the message is too long (serialization/parts.hpp).
   Status send(ProcessId to, const WireMessage& message);
   Status send(TaskId to, const WireMessage& message);
-  // As if the task's process had sent it: what a proxy answers when a message could not be sent.
+  // Delivers `message` as if the task's process had sent it: a proxy's answer if sending failed.
   void answer(TaskId from, WireMessage message);
   // The master is about to start a partition at a task: Arrivals::ask.
   bool ask(TaskId task, const StartPartition& start, std::uint32_t fetches);
   void limit_early(std::uint64_t bytes);                                 // Arrivals
   void allow_silence(ProcessId process, std::function<bool()> stopped);  // Transport
-  // How far the process's steady clock is from ours; nothing when it is down, or not known yet.
+  // The offset of the process's steady clock from ours; empty if it is down or not known yet.
   std::optional<ClockOffset::Estimate> clock_of(ProcessId process) const;
-  // A feed or fetch.
+  // Sends a feed or fetch.
   void send_tensor(ProcessId to, const TensorTag& tag, Tensor tensor);
   // Ends the connection to the process that hosts the task.
   void close(TaskId task, Status why);
@@ -131,24 +130,24 @@ class NetHub final : public Hub, public TransportHandler {
   CoordinatorActor coordinator_;  // guarded by mutex_
   BufferPool pool_{std::uint64_t{256} << 20};
 
-  // Held while the parts of one message are queued, so that none of another come between.
+  // Held while the parts of a message are queued, so that they stay together.
   std::mutex sending_parts_;
-  // Messages that have arrived in part. Touched by the thread of control() and peer_down() alone.
+  // Partly received messages. Used only by the thread of control() and peer_down().
   std::unordered_map<PeerId, PartJoiner> joiners_;
   mutable std::mutex mutex_;
   std::unordered_map<PeerId, ProcessId> processes_;
   std::unordered_map<ProcessId, PeerId> peers_;
-  std::unordered_map<PeerId, std::uint64_t> connecting_;  // the incarnation each has to be of
-  std::unordered_set<PeerId> nobody_;                     // are up, and no process yet
+  std::unordered_map<PeerId, std::uint64_t> connecting_;  // the required incarnation
+  std::unordered_set<PeerId> nobody_;                     // up, without a process
   std::unordered_map<PeerId, ClockOffset> clocks_;        // of processes
   TaskHosts hosts_;
   Arrivals arrivals_;
 };
 
-// The process that hosts a task, as the master sees it: encodes and sends what it is told.
+// The master's proxy of the process that hosts a task: encodes and sends its messages.
 ProcessActor spawn_task_proxy(caf::actor_system& system, NetHub& hub, TaskId task,
                               std::shared_ptr<void> alive);
-// The master as a worker's executors see it.
+// A worker's proxy of the master.
 CoordinatorActor spawn_master_proxy(caf::actor_system& system, NetHub& hub,
                                     std::shared_ptr<void> alive);
 

@@ -1,12 +1,12 @@
-// What this program registered, as the processes of a job compare it.
+// What this program registered, for comparison between the processes of a job.
 #pragma once
 
 #include "serialization/messages.hpp"
 
 namespace troupe {
 
-// Of ops::builtin(), kinds of resources and the passes of compile(), by name and definition; of
-// devices, which ops have kernels there. Equal in two processes that run the same program.
+// The ops of ops::builtin(), kinds of resources and passes of compile(), by name and definition,
+// and the ops with kernels on each type of device. Equal in two processes of the same program.
 Registered registered();
 
 }  // namespace troupe

@@ -18,16 +18,16 @@
 namespace troupe {
 namespace {
 
-// Under this name a system's residents are found.
+// The registered name of the actor that holds a system's Residents.
 constexpr caf::atom_value kKeeper = caf::atom("Troupe");
-// The system's destructor drops what has this name once the program's actors have ended, and before
-// it stops its scheduler. CAF reserves the name and gives it to nobody.
+// The system's destructor drops the actor with this name when the program's actors have ended,
+// before it stops the scheduler. CAF reserves the name and does not use it.
 constexpr caf::atom_value kDoor = caf::atom("StreamServ");
 
-// For actors that a fault ends, when their system does.
+// Time limit at the system's end for actors that a fault ends.
 constexpr std::chrono::seconds kEndWithin{10};
 
-// Neither ever gets a message. They are not counted among the actors that the system waits for.
+// Keeper and Door never get a message, and the system does not wait for them.
 struct Keeper final : caf::event_based_actor {
   Keeper(caf::actor_config& config, std::shared_ptr<Residents> residents)
       : event_based_actor(config), residents(std::move(residents)) {}
@@ -44,7 +44,7 @@ bool threads_of(caf::scheduler::abstract_coordinator& scheduler,
   return true;
 }
 
-// None: it has no threads (the policy `testing`), or is one that the program wrote.
+// Empty for a scheduler without threads (the policy `testing`) or of the program's own.
 std::vector<std::thread::id> scheduler_threads(caf::actor_system& system) {
   std::vector<std::thread::id> threads;
   auto& scheduler = system.scheduler();
@@ -59,7 +59,7 @@ class Door final : public caf::event_based_actor {
  public:
   Door(caf::actor_config& config, std::shared_ptr<Residents> residents)
       : event_based_actor(config), residents_(std::move(residents)) {}
-  // Nobody else ends it, and it has no other reference than its name.
+  // Called only at the system's end: the registered name is the only reference.
   void on_exit() override {
     residents_->end();
     system().registry().erase(kKeeper);
@@ -80,12 +80,12 @@ std::shared_ptr<Residents> Residents::find(caf::actor_system& system) {
 
 std::shared_ptr<Residents> Residents::in(caf::actor_system& system) {
   if (auto known = find(system)) return known;
-  // Whoever spawns keeps a reference to the system's logger (see Runtime::start).
+  // A thread that spawns keeps a reference to the system's logger (see Runtime::start).
   std::thread([&] {
     constexpr auto kOptions = caf::hidden + caf::lazy_init;
     std::shared_ptr<Residents> made(new Residents(system));
     system.registry().put(kKeeper, system.spawn<Keeper, kOptions>(made));
-    // Of two that do this at once the first is kept.
+    // If two threads do this at once, the first one's is kept.
     if (find(system) == made) system.registry().put(kDoor, system.spawn<Door, kOptions>(made));
   }).join();
   return find(system);
@@ -181,7 +181,7 @@ void Residents::end() {
   lock.unlock();
   if (last.joinable()) last.join();
   lock.lock();
-  // After a fault perhaps for ever, and then nobody can end the system.
+  // After a fault this could take forever, and the system could not end.
   const bool faulty = ending_;
   if (!faulty) return changed_.wait(lock, [&] { return actors_ == 0; });
   if (changed_.wait_for(lock, kEndWithin, [&] { return actors_ == 0; })) return;

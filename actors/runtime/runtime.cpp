@@ -21,10 +21,10 @@
 namespace troupe {
 namespace {
 
-// At most two threads: actors never compute, and waking an idle one is what a short step costs.
+// At most two threads: actors do not compute, and most of a short step is waking an idle thread.
 std::size_t actor_threads() { return std::size_t(std::min(2, usable_processors())); }
 
-// Everything in one process: the master and its one worker talk without a network.
+// Everything in one process: the master and its one worker need no network.
 class LocalRuntime final : public Runtime {
  public:
   LocalRuntime(std::vector<std::unique_ptr<Device>> devices,
@@ -106,7 +106,7 @@ class LocalRuntime final : public Runtime {
   InUse in_use_;
 };
 
-// Threads start with the floating-point environment of whoever started them.
+// Threads inherit the floating-point environment of the thread that starts them.
 class DefaultArithmetic final : public caf::thread_hook {
   void init(caf::actor_system&) override {}
   void thread_started() override { std::fesetenv(FE_DFL_ENV); }
@@ -172,9 +172,9 @@ Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor
 
 }  // namespace
 
-// A thread that makes a system, or spawns in it, keeps a reference to the system's logger as long
-// as it lives, and the system's destructor waits for that reference to go. So that is left to a
-// thread that ends: any other one may then destroy the runtime, or the system it was given.
+// A thread that makes a system, or spawns in it, keeps a reference to the system's logger until it
+// ends, and the system's destructor waits for that. So a temporary thread does this: then any other
+// thread may destroy the runtime, or the system that it was given.
 Expected<std::unique_ptr<Runtime>> Runtime::start(const Cluster& cluster, caf::actor_system* system,
                                                   Hooks hooks) {
   become_worker_if_started_as_one();

@@ -1,4 +1,4 @@
-// One process's share of a job: devices, actors, and how to end them. The actors' side of Session.
+// One process's part of a job: devices and actors, and their end. The actors' side of Session.
 #pragma once
 
 #include <caf/actor_system.hpp>
@@ -19,46 +19,46 @@
 
 namespace troupe {
 
-// An actor system set up as Troupe wants it: policy sharing, few threads (actors never compute).
+// The configuration of Troupe's actor systems: work sharing, few threads (actors do not compute).
 std::unique_ptr<caf::actor_system_config> actor_config();
 
-// Of the master's process: what was left from before is forgotten, and the moment it begins; what
-// it recorded.
+// Recording in the master's process. begin_recording drops older spans and returns the start time;
+// end_recording returns what was recorded.
 std::int64_t begin_recording(Trace& trace);
 ProcessTimeline end_recording(Trace& trace);
 
-// The devices of one worker, as the cluster describes them: /job:worker/task:TASK/...
+// The devices of one worker, described by the cluster: /job:worker/task:TASK/...
 Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& cluster, TaskId task);
 
-// Master and, unless workers are processes of their own, the worker. Owns them; destroying it ends
-// them and waits until no lane can call them any more.
+// Owns the master and, unless workers are separate processes, the worker. Its destructor ends them
+// and waits until no lane can call them any more.
 class Runtime {
  public:
   using OnFault = std::function<void(const std::string&)>;  // see tell_of_faults()
-  // Whom it tells what, on any of its threads.
+  // Callbacks, on any of its threads.
   struct Hooks {
-    OnFault fault;  // only if it has an actor system of its own (Residents tells of others)
-    std::function<void(const Status&)> lost;  // a process of the job
+    OnFault fault;  // only if it has its own actor system (else see Residents)
+    std::function<void(const Status&)> lost;  // a process of the job is lost
   };
-  // `system` is used when given, else one is made.
+  // Uses `system` if given; otherwise makes one.
   static Expected<std::unique_ptr<Runtime>> start(const Cluster& cluster, caf::actor_system* system,
                                                   Hooks hooks = {});
-  // After a fault nobody can end its actors in order, nor free what they use: all of it stays until
-  // the process ends, unless `actors_end`: the actors, which somebody else has told to, within some
-  // seconds. Other processes of the job are told to leave.
+  // After a fault, the actors cannot be ended in order, nor their resources freed: all of it stays
+  // until the process ends. Exception: `actors_end` means that the actors were told to end and do
+  // so within some seconds. Other processes of the job are told to leave.
   static void abandon(std::unique_ptr<Runtime> runtime, bool actors_end);
   virtual ~Runtime() = default;
   virtual const MasterActor& master() const = 0;
-  // See Session::memory. This one has no devices.
+  // See Session::memory. By default there are no devices.
   virtual std::vector<DeviceMemory> memory(bool) { return {}; }
-  // See Session. One thread at a time; both are called for every recording, in turn.
+  // See Session. Called alternately, by one thread at a time.
   virtual void start_trace() = 0;
   virtual Timeline stop_trace() = 0;
 
  protected:
-  // The part of its end that needs no actor.
+  // The part of its end that needs no actors.
   virtual void end_other_processes() {}
-  // Whether nobody calls it any more but who owns it; waits for that.
+  // Waits at most that long until only the owner calls it; false if others still may.
   virtual bool left_within(std::chrono::seconds limit) = 0;
 };
 

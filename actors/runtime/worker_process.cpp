@@ -95,7 +95,7 @@ constexpr int kLooksBetweenTries = 5;
 
 bool says_stop(const OrphanOptions& orphan) { return orphan.stop && orphan.stop(); }
 
-// One life of a worker, until it ends or has waited for too long.
+// Runs the worker once, until it ends or has waited too long.
 Status live_as_worker(const WorkerProcessOptions& options, OrphanWait& wait,
                       const OrphanOptions& orphan) {
   WorkerProcessOptions here = options;
@@ -120,7 +120,7 @@ Status live_as_worker(const WorkerProcessOptions& options, OrphanWait& wait,
   return shell.ended() ? *shell.ended() : status;
 }
 
-// The words that this process was started with.
+// The arguments that this process was started with.
 std::vector<std::string> own_arguments() {
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
   const std::string all((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
@@ -130,11 +130,11 @@ std::vector<std::string> own_arguments() {
   return words;
 }
 
-// Returns only if it cannot.
+// Returns only on failure.
 Status begin_anew(const std::string& input) {
   int ends[2];
   if (!input.empty() && pipe(ends) == 0) {
-    (void)!::write(ends[1], input.data(), input.size());  // a secret, for which a pipe has room
+    (void)!::write(ends[1], input.data(), input.size());  // a secret: it fits into the pipe
     ::close(ends[1]);
     dup2(ends[0], STDIN_FILENO);
     if (ends[0] != STDIN_FILENO) ::close(ends[0]);
@@ -183,8 +183,8 @@ Expected<Endpoint> listen_towards(const Endpoint& to) {
   int error = ENOENT;
   for (const Address& each : all) {
     const Descriptor probe(::socket(each.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    // To connect decides the route, and sends nothing. The host is with the zone of a link-local
-    // address, which Address::host() leaves out.
+    // connect() only selects the route. The host includes the zone of a link-local address, which
+    // Address::host() leaves out.
     char host[NI_MAXHOST];
     if (probe && ::connect(probe.get(), each.get(), each.size) == 0)
       if (const Address own = local_address(probe.get());
@@ -205,7 +205,7 @@ Expected<WorkerProcessOptions> worker_of(const Cluster& cluster) {
   options.silence = cluster.silence;
   options.step_memory = cluster.step_memory;
   options.announce = cluster.announce;
-  // Its host's name may mean a loopback address here, and not elsewhere.
+  // The host's own name may be a loopback address here, but not elsewhere.
   if (!cluster.announce.empty())
     options.listen = {options.master.host.find(':') == std::string::npos ? "0.0.0.0" : "::", 0};
   else
@@ -240,7 +240,7 @@ Expected<std::string> whole_secret(const std::string& path, std::string secret) 
   return secret;
 }
 
-// Which may be a socket, that nothing can open by its name.
+// Standard input may be a socket, which cannot be opened by name.
 Expected<std::string> secret_of_input() {
   std::string secret;
   char buffer[66];
@@ -250,7 +250,7 @@ Expected<std::string> secret_of_input() {
   return whole_secret("standard input", std::move(secret));
 }
 
-// A file that others may read is no secret. Of a pipe or a device there is nothing to say.
+// Refuses a file that others may read. Pipes and devices are not checked.
 Status check_private(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return not_found("cannot open '" + path + "'");
@@ -268,7 +268,7 @@ Expected<std::string> read_secret(const std::string& path) {
   if (Status open_to_all = check_private(path); !open_to_all.ok()) return open_to_all;
   std::ifstream in(path, std::ios::binary);
   if (!in) return not_found("cannot open '" + path + "'");
-  // Of a longer file only so much that it shows: a device may have no end.
+  // Reads just enough to detect a file that is too long: a device may be endless.
   std::string secret(64 + 2, '\0');
   in.read(secret.data(), std::streamsize(secret.size()));
   secret.resize(std::size_t(in.gcount()));
@@ -335,7 +335,7 @@ void become_worker_if_started_as_one() {
   const int descriptor = worker_argument(int(argv.size()), argv.data());
   if (descriptor < 0) return;
   const int code = run_inherited_worker(descriptor);
-  // Whatever the program has begun, threads or objects, is not there to be ended in order.
+  // Without destructors: the program's threads and objects cannot be ended in order.
   std::fflush(nullptr);
   _exit(code);
 }

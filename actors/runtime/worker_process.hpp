@@ -1,4 +1,4 @@
-// A worker process: joins a master, computes for it, leaves with it.
+// A worker process: joins a master, computes for it, and leaves with it.
 #pragma once
 
 #include <sys/types.h>
@@ -15,70 +15,69 @@
 
 namespace troupe {
 
-// The profile of this build on this machine, as far as it decides bits.
+// The profile of this build on this machine: everything that affects the bits of results.
 NumericProfile numeric_profile();
 // "x86-64-v3, oneDNN 2.6.3, Eigen 3.4.0, compiler 12.2.0, ... caches 49152/1048576/33554432".
 std::string profile_text(const NumericProfile& profile);
 
 struct WorkerProcessOptions {
   Endpoint master;
-  // Where other workers reach this one. Without a host: the address that faces the master.
+  // Where other workers reach this one. Without a host: the address on the route to the master.
   Endpoint listen{"127.0.0.1", 0};
-  std::string announce;  // the host by which they do; empty: that of `listen`
+  std::string announce;  // the host that they use; empty: that of `listen`
   std::string secret;    // 16 to 64 bytes; empty: plaintext, loopback only
   std::string job;
   std::chrono::milliseconds silence{2000};  // see Cluster
-  std::uint64_t step_memory = 0;            // of this process, where the job does not say less
-  // The master's process, when it started this worker on its machine; else 0. It may be stopped
-  // (SIGSTOP, a debugger) for as long as its user likes, and is silent meanwhile.
+  std::uint64_t step_memory = 0;            // limit of this process; the job's may be lower
+  // The master's process if it started this worker on its machine, else 0. While it is stopped
+  // (SIGSTOP, a debugger), its silence is allowed.
   pid_t parent = 0;
 };
 
 class NetHub;
 class Platform;
 
-// Of the transport of a master or worker. invalid_argument: `silence` is too short.
+// The limits for the transport of a master or worker. invalid_argument if `silence` is too short.
 Expected<TransportLimits> limits_with(std::chrono::milliseconds silence);
-// That transport, which tells the hub what arrives. Without a secret it is plaintext.
+// That transport, with the hub as its handler. Without a secret it is plaintext.
 Expected<std::shared_ptr<Transport>> open_transport(Platform& platform, const std::string& secret,
                                                     std::chrono::milliseconds silence, NetHub& hub);
 
-// Runs until the master says Leave (ok), or is lost (unavailable). Everything it started is gone
-// when it returns.
+// Runs until the master sends Leave (ok) or is lost (unavailable). Everything that it started has
+// ended when it returns.
 Status run_worker(const WorkerProcessOptions& options);
 
-// How it waits for its master.
+// How a worker waits for its master.
 struct OrphanOptions {
   std::chrono::seconds limit{0};  // 0: not at all
-  // Asked while it waits; true: it ends with cancelled.
+  // Called while it waits; true ends it with cancelled.
   std::function<bool()> stop = {};
-  // What was read from its standard input, which it finds there again when it begins anew.
+  // What was read from standard input; provided there again when the program is restarted.
   std::string input = {};
 };
-// The same, but waits for a master that is not there yet, at most for `limit`; then unavailable
-// with its address. Once the worker was connected to a master that is lost, this process becomes
-// what it was at its start: it runs its program anew, with the same arguments, and so waits again.
-// Only for a process whose program is this worker.
+// The same, but waits at most `limit` for a master that is not there yet; then unavailable, with
+// its address. If a master is lost after the worker was connected, the process executes its program
+// again, with the same arguments. Only for a process whose program is this worker.
 Status run_waiting_worker(const WorkerProcessOptions& options, const OrphanOptions& orphan);
-// The address of this machine from which it reaches `to`, at a free port. Sends nothing.
-// not_found: `to` is not known; unavailable: there is no way to it.
+// The address of this machine on the route to `to`, with a free port. Sends nothing. not_found if
+// the name `to` is unknown, unavailable if there is no route.
 Expected<Endpoint> listen_towards(const Endpoint& to);
 
 struct Cluster;
-// Of a cluster with Cluster::join: works for that master, and ends the process. Returns only if the
-// description is wrong, or Cluster::stop says so.
+// For a cluster with Cluster::join: works for that master, then ends the process. Returns only if
+// the description is wrong, or Cluster::stop returns true.
 Status become_worker_of(const Cluster& cluster);
 
-// Exit code of a process that ended because another one was lost: it may be run again.
+// Exit code of a process that ended because another one was lost: running it again may help.
 inline constexpr int kTryAgain = 75;
-// 0, kTryAgain when the master was lost, else 1.
+// 0, kTryAgain if the master was lost, else 1.
 int worker_exit_code(const Status& status);
 
-// The secret in a file ("-": standard input), a final newline left out; empty for an empty path.
-// failed_precondition when others than its owner may read or write the file.
+// The secret in a file ("-": standard input) without a final newline; empty for an empty path.
+// failed_precondition if others than the owner may read or write the file.
 Expected<std::string> read_secret(const std::string& path);
 
-// The text that goes through the pipe.
+// The text that is sent through the pipe.
 std::string worker_settings_text(const WorkerProcessOptions& options);
 Expected<WorkerProcessOptions> parse_worker_settings(const std::string& text);
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::chrono::seconds kJoinWithin{10};
 
-// Makes this process compute as its master does. failed_precondition when it cannot.
+// Sets up this process to compute the same bits as its master; failed_precondition if it cannot.
 Status apply(const NumericProfile& profile) {
   NumericProfile mine = numeric_profile();
   if (profile.kernels != mine.kernels || profile.isa > mine.isa)
@@ -31,7 +31,7 @@ Status apply(const NumericProfile& profile) {
   return ops::set_cache_sizes({profile.l1, profile.l2, profile.l3});
 }
 
-// Of two limits, of which 0 is none.
+// The lower of two limits, where 0 means none.
 std::uint64_t smaller_limit(std::uint64_t a, std::uint64_t b) {
   return a == 0 ? b : b == 0 ? a : std::min(a, b);
 }
@@ -72,7 +72,7 @@ void WorkerShell::message(ProcessId, WireMessage message) {
   });
 }
 
-// At once, on the transport's thread: what the master sends next belongs to it already.
+// Handled on the transport's thread, before the next message of the master.
 void WorkerShell::record(bool on) {
   if (on) trace_->collect();
   trace_->enable(on);
@@ -81,7 +81,7 @@ void WorkerShell::record(bool on) {
 
 void WorkerShell::tell_recorded() {
   for (const TraceSpans& message : in_messages(trace_->collect()))
-    // A master that is not there any more is lost, of which we hear by itself.
+    // Fails only if the master is lost, which is reported separately.
     if (Status status = hub_.send(0, message); !status.ok())
       TROUPE_LOG(debug, "worker", status.text());
 }
@@ -114,7 +114,7 @@ void WorkerShell::carry_out(const Mesh::Host& host) {
 void WorkerShell::carry_out(const Mesh::Place& place) { hub_.place(place.task, place.process); }
 
 void WorkerShell::carry_out(const Mesh::Report& report) {
-  // A master that is not connected any more is lost, of which we hear by itself.
+  // Fails only if the master is lost, which is reported separately.
   Status status =
       std::visit([&](const auto& message) { return hub_.send(0, message); }, report.message);
   if (!status.ok()) TROUPE_LOG(debug, "worker", status.text());
@@ -128,7 +128,7 @@ Join WorkerShell::words() const {
   return words;
 }
 
-// Devices and actors as the master asks for them. What came about stays until end().
+// Makes the devices and actors that the master requests. Whatever was made stays until end().
 Expected<std::vector<std::string>> WorkerShell::host(const Welcome& welcome) {
   TROUPE_TRY(apply(welcome.profile));
   Cluster cluster;

@@ -1,4 +1,4 @@
-// The process of a worker, but for its threads: what it does about its master and other workers.
+// The process of a worker without its threads: its connections to the master and other workers.
 #pragma once
 
 #include <memory>
@@ -18,11 +18,11 @@
 
 namespace troupe {
 
-// The worker's actors, the hub, and Mesh, whose outputs it carries out. Owns no thread, socket or
-// clock: what it needs of a machine comes from the Platform.
+// Owns the worker's actors, the hub, and Mesh, whose outputs it carries out. Has no thread, socket
+// or clock: these come from the Platform.
 //
-// Events of sockets come from any thread into one queue. Whoever pumps takes them from there and
-// gives them to handle(), until ended():
+// Events of sockets enter one queue from any thread. The pumping thread passes them to handle(),
+// until ended():
 //
 //   begin(), pump until ended(); end(), then wait()
 //
@@ -32,15 +32,15 @@ class WorkerShell final : public HubOwner {
   // `ops` and `platform` outlive it.
   WorkerShell(WorkerProcessOptions options, const OpTable& ops, Platform& platform);
 
-  // Listens and connects to the master. After an error it only has to be ended.
+  // Listens and connects to the master. After an error, only end() and wait() may follow.
   Status begin();
 
   EventQueue& events() { return events_; }
   void handle(EventQueue::Event event);
 
-  // ok when the master said so, else why this process is of no use any more; nothing yet.
+  // ok if the master sent Leave, or why the process can no longer work; empty while it works.
   const std::optional<Status>& ended() const { return ended_; }
-  // Ends the connections, and tells the actors to end.
+  // Ends the connections and tells the actors to end.
   void end();
   InUse& in_use() { return in_use_; }
   void wait() { in_use_.wait(); }
@@ -72,7 +72,7 @@ class WorkerShell final : public HubOwner {
   const WorkerProcessOptions options_;
   const OpTable& ops_;
   Platform& platform_;
-  Join words_;  // of this process, but for its number
+  Join words_;  // of this process, without its number
   std::vector<std::unique_ptr<Device>> devices_;
   EventQueue events_;
   const std::shared_ptr<Trace> trace_ = std::make_shared<Trace>();
