@@ -89,7 +89,7 @@ void DurableRuns::wait(CommitNumber commit, Clock::time_point until, Answer answ
     } else if (until <= Clock::now()) {
       now = not_durable(commit, deadline_exceeded("its timeout has passed"));
     } else {
-      // The keeper has heard of those that its next state will be for.
+      // The keeper already knows of the other runs that need its next state.
       Waiters& all = committed ? waiters_ : later_;
       const bool first = all.upper_bound(committed ? taking_ : states_) == all.end();
       if (first || until != Clock::time_point::max()) wake = wake_;

@@ -1,4 +1,4 @@
-// Runs whose answers wait until a checkpoint holds what they did or saw.
+// Runs whose answers wait until a checkpoint contains their effects.
 #pragma once
 
 #include <chrono>
@@ -16,58 +16,57 @@
 
 namespace troupe {
 
-// Holds the answers of durable runs back until a checkpoint has their commits. Whoever writes
-// checkpoints, the keeper, takes a state for all who wait at that moment: so one checkpoint answers
-// many runs. Any thread; one keeper at a time.
+// Holds back the answers of durable runs until a checkpoint contains their commits. The thread that
+// writes checkpoints, the keeper, takes one state for all runs that wait then: so one checkpoint
+// answers many runs. Any thread; one keeper at a time.
 //
-// A checkpoint that cannot be written answers those that it was for with its error: they did
-// commit, and nobody knows whether a later checkpoint will hold them.
+// If a checkpoint cannot be written, its runs are answered with the error: they have committed, but
+// it is not known whether a later checkpoint will contain them.
 class DurableRuns {
  public:
   using Clock = std::chrono::steady_clock;
-  // ok, or why the commit is not known to be in a checkpoint. Called once, on any thread, outside
-  // of all locks.
+  // ok, or why the commit is not known to be in a checkpoint. Called once, on any thread, without
+  // locks held.
   using Answer = std::function<void(Status)>;
 
-  // The calling thread is the keeper from now on, instead of one before. `wake` is called when it
-  // has something to do that it does not know of, on any thread; it must not wait. Returns its
-  // number.
+  // The calling thread becomes the keeper, replacing an earlier one. `wake` is called, on any
+  // thread, when there is new work for it; it must not wait. Returns the keeper's number.
   std::uint64_t opened(std::function<void()> wake);
-  // The keeper with this number ends, unless another one took its place: all that wait are answered
-  // with this.
+  // The keeper with this number ends, unless it was replaced: all waiting runs are answered with
+  // `why`.
   void closed(std::uint64_t keeper, const Status& why);
-  // Nobody is the keeper any more.
+  // Ends the keeper, whoever it is.
   void ended(const Status& why);
-  // ok if there is a keeper. failed_precondition: there is none, and why.
+  // failed_precondition, with the reason, if there is no keeper.
   Status available() const;
-  // failed_precondition on the keeper's own thread: `method`, called there, would wait for itself.
+  // failed_precondition on the keeper's own thread, where `method` would wait for itself.
   Status may_wait(std::string_view method) const;
   // Commits up to this one are in a checkpoint.
   void restored(CommitNumber committed);
 
-  // `answer` is called once a checkpoint has this commit, and at `until` at the latest: if somebody
-  // calls expire() then. Not `committed`: the run wrote nothing, but moved the places of datasets
-  // or the draws, which are in no commit; `answer` waits for a state that is taken from now on.
+  // Calls `answer` when a checkpoint has this commit, or when expire() is called after `until`.
+  // Without `committed`, the run wrote nothing but moved places of datasets or draws, which are in
+  // no commit: `answer` waits for a state that is taken from now on.
   void wait(CommitNumber commit, Clock::time_point until, Answer answer, bool committed = true);
 
-  // ---- of the keeper
+  // ---- for the keeper
 
-  // Somebody waits for what the state that was taken last does not have.
+  // Whether a run waits for something that the last taken state does not have.
   bool wanted() const;
   // The next state is about to be taken.
   void begin_state();
-  // It was taken, has all commits up to this one, and is being written.
+  // The state was taken, has all commits up to this one, and is being written.
   void taking(CommitNumber committed);
-  // What became of the checkpoint with commits up to this one. A state that could not be taken
-  // answers all that wait: CommitNumber(-1).
+  // The result of writing the checkpoint with commits up to this one. CommitNumber(-1): the state
+  // could not be taken, which answers all waiting runs.
   void written(CommitNumber committed, const Status& status);
   // The job went back: the effects of commits after `from` and before `until` are gone, although
-  // later checkpoints will be of later commits.
+  // later checkpoints will have later commits.
   void undone(CommitNumber from, CommitNumber until);
 
-  // ---- of anybody
+  // ---- for any thread
 
-  // Answers those whose time is over with deadline_exceeded; when the next one's is.
+  // Answers runs whose time is up with deadline_exceeded; returns the next time limit.
   std::optional<Clock::time_point> expire(Clock::time_point now);
 
  private:
@@ -85,12 +84,12 @@ class DurableRuns {
   std::function<void()> wake_;  // empty: there is no keeper
   std::uint64_t keeper_number_ = 0;
   std::thread::id keeper_;
-  Status gone_;  // what the last one's end was
+  Status gone_;  // why the last keeper ended
   CommitNumber durable_ = 0, taking_ = 0;
   CommitNumber undone_from_ = 0, undone_until_ = 0;
-  std::uint64_t states_ = 0;  // that were begun
+  std::uint64_t states_ = 0;  // number of begun states
   Waiters waiters_;           // by commit
-  Waiters later_;             // by state, which was not begun
+  Waiters later_;             // by the number of a later state
 };
 
 }  // namespace troupe

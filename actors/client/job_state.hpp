@@ -6,11 +6,11 @@
 
 namespace troupe {
 
-// As of its commit, which is also its step until somebody says otherwise, and with the numeric
-// profile of this process.
+// The checkpoint's contents, with the numeric profile of this process. Its step is the commit
+// number, unless the caller changes it.
 CheckpointData checkpoint_of(JobState state);
 JobState state_of(CheckpointData data);
-// With what stays in files: `stored`.
+// The same with variables that stay in files: JobState::stored.
 JobState state_of(StoredCheckpoint checkpoint);
 std::vector<StoredVariable> stored_variables(const StoredCheckpoint& checkpoint);
 

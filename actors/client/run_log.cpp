@@ -10,10 +10,10 @@
 namespace troupe {
 namespace {
 
-constexpr std::size_t kOfAnEntry = 256;  // bytes, about
+constexpr std::size_t kOfAnEntry = 256;  // approximate bytes of an entry
 constexpr std::size_t kSmall = 4 << 10;  // bytes of fetches that are compared
 
-// It may end otherwise when it is done again.
+// Whether a repetition may end differently.
 bool by_chance(Code code) {
   return code == Code::deadline_exceeded || code == Code::cancelled ||
          code == Code::resource_exhausted;
@@ -53,10 +53,10 @@ std::uint64_t RunLog::enter(std::weak_ptr<Call> call, std::size_t bytes, Again a
     forget(fmt::format("since the state was kept there were {} runs, which were given {} MiB",
                        entries_.size(), bytes_ >> 20));
   if (writes_down() && order_matters_ && open_ > 0) {
-    settle();  // some may be over whose clients have not asked
+    settle();  // some may be over, not yet reported by their clients
     if (open_ > 0) forget("several runs were under way at once since the state was kept");
   }
-  if (!writes_down()) {  // only to know when it is over
+  if (!writes_down()) {  // entered only to see when it is over
     again = nullptr;
     bytes = 0;
   }
@@ -127,7 +127,7 @@ Expected<std::vector<RunLog::Done>> RunLog::done() {
   std::lock_guard lock(mutex_);
   settle();
   if (!broken_.empty()) return failed_precondition(broken_);
-  // Clients on several threads learn of their commits in any order.
+  // Clients on several threads may enter commits out of order.
   std::vector<Done> all, commits;
   std::vector<std::size_t> places;
   for (const Entry& entry : entries_) {
@@ -145,7 +145,7 @@ Expected<std::vector<RunLog::Done>> RunLog::done() {
   return all;
 }
 
-// Takes the answers that are there, whether their clients have taken them or not.
+// Records the answers of all finished Calls.
 void RunLog::settle() {
   if (open_ == 0) return;
   for (std::size_t i = 0; i < entries_.size();) {
@@ -162,7 +162,7 @@ void RunLog::close(std::deque<Entry>::iterator entry, const CallResult& result) 
   entry->open = false;
   entry->outcome = outcome_of(result);
   const Code code = entry->outcome.code;
-  // What was lost left nothing, and what never began neither.
+  // A lost run has no effect, nor has one that never began.
   if (!writes_down() || code == Code::unavailable || result.unloaded) {
     bytes_ -= entry->bytes;
     entries_.erase(entry);

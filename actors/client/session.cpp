@@ -46,8 +46,8 @@
 namespace troupe {
 namespace detail {
 
-// What the master has of a graph: how many nodes, their running hash, and which of them may change
-// after they were added, with a hash of their inputs.
+// What the master has of a graph: the number of nodes, their running hash, and the nodes that may
+// change later (Merges), with a hash of their inputs.
 struct Shipped {
   std::size_t nodes = 0, functions = 0;
   std::uint64_t hash = 0;
@@ -55,11 +55,10 @@ struct Shipped {
   std::uint64_t merges_hash = 0;
 };
 
-// The calls of a session that have no answer yet: when its runtime fails nobody else will answer
-// them. Any thread.
+// The unanswered calls of a session: if its runtime fails, they are answered here. Any thread.
 class OpenCalls {
  public:
-  // The status of the fault, once there was one; then the call is not added.
+  // Adds the call. After a fault it returns the fault's status instead.
   Status add(const std::shared_ptr<Call>& call) {
     std::lock_guard lock(mutex_);
     if (!fault_.ok()) return fault_;
@@ -73,7 +72,7 @@ class OpenCalls {
     calls_.push_back(call);
     return ok_status();
   }
-  // Answers all of them, and those that come later. The first fault is what they hear of.
+  // Answers all calls, and those that come later, with the first fault.
   void fail(Status fault) {
     std::vector<std::weak_ptr<Call>> open;
     {
@@ -92,7 +91,7 @@ class OpenCalls {
     std::lock_guard lock(mutex_);
     return fault_;
   }
-  // What a call is told whose message its master did not get to: that the session is closed, or why
+  // The answer to calls whose message the master did not handle: the session is closed, or why
   // there is another master now.
   void set_unread(Status status) {
     std::lock_guard lock(mutex_);
@@ -110,12 +109,12 @@ class OpenCalls {
   std::size_t sweep_at_ = 64;
 };
 
-// Calls functions of the client's, which may start runs. Whoever has the session to itself, or
-// takes the runtime away, holds them back: they would wait for its locks, on threads that it waits
-// for. What was held back is called when it lets go. Any thread.
+// Calls the client's callbacks, which may start runs. A thread that needs the session alone, or
+// ends the runtime, holds them back: they would wait for its locks on threads that it waits for.
+// They are called later, by let_go(). Any thread.
 class Callbacks {
  public:
-  // This thread is in one.
+  // Whether this thread is in a callback.
   static bool here() { return depth > 0; }
   void call(std::function<void()> f) {
     {
@@ -127,13 +126,13 @@ class Callbacks {
     std::lock_guard lock(mutex_);
     if (--running_ == 0) none_runs_.notify_all();
   }
-  // Returns when none is under way. REQUIRES: !here().
+  // Waits until no callback is under way. REQUIRES: !here().
   void hold() {
     std::unique_lock lock(mutex_);
     ++held_;
     none_runs_.wait(lock, [&] { return running_ == 0; });
   }
-  // REQUIRES: no lock that a function may wait for.
+  // REQUIRES: the caller holds no lock that a callback may wait for.
   void let_go() {
     std::vector<std::function<void()>> left;
     {
@@ -144,7 +143,7 @@ class Callbacks {
   }
 
  private:
-  // An exception ends the process: this thread is the runtime's. What `f` owns is gone afterwards.
+  // An exception ends the process, since this is a thread of the runtime. Destroys `f` afterwards.
   static void run(std::function<void()> f) noexcept {
     ++depth;
     f();
@@ -171,7 +170,7 @@ class CallbacksHeld {
   const std::shared_ptr<Callbacks> callbacks_;
 };
 
-// Who watches a session. Any thread.
+// The watchers of a session. Any thread.
 class Watchers {
  public:
   using Watcher = std::function<void(const SessionEvent&)>;
@@ -213,11 +212,11 @@ class Watchers {
   std::mutex mutex_;
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, std::shared_ptr<const Watcher>> all_;
-  std::optional<SessionEvent> ended_;  // whoever comes later hears of it, too
+  std::optional<SessionEvent> ended_;  // told to later watchers, too
 };
 
-// What a session, its compiled steps and pending runs share. The master is reached by messages,
-// answers come back through Calls.
+// The state shared by a session, its compiled steps and pending runs. Messages go to the master;
+// answers return through Calls.
 struct SessionCore {
   GraphBuilder& graph;
   const std::weak_ptr<const void> graph_life;
@@ -227,45 +226,45 @@ struct SessionCore {
   const std::shared_ptr<Watchers> watchers = std::make_shared<Watchers>(callbacks);
   DurableRuns durable;
   std::unique_ptr<Runtime> runtime;
-  std::shared_ptr<Residents> residents;  // of the program's actor system, if it lives in one
+  std::shared_ptr<Residents> residents;  // if it is in an actor system of the program
   std::uint64_t resident = 0;
   MasterActor master;
   std::uint64_t id = 0;
   std::atomic<CommitNumber> committed{0};
   std::atomic<bool> closed{false};
-  std::shared_mutex sending;  // shared by who sends to the master; alone, the runtime may go
-  std::mutex mutex;           // of what follows: compiling and closing, never a step
+  std::shared_mutex sending;  // shared: sends to the master; exclusive: ends the runtime
+  std::mutex mutex;           // guards what follows, for compiling and closing, never for a run
   ShippedGraph shipping;
   Shipped shipped;
-  std::map<std::string, CompileRequest> assignments;  // of restored files, by what is assigned
+  std::map<std::string, CompileRequest> assignments;  // by the variables' names, dtypes and shapes
   GraphMarks marks;                                   // of the client's graph
-  std::vector<GraphMark> awaited;    // of the graph that was restored: nodes that are still to come
-  std::recursive_mutex doing_once;   // no state is saved in the midst of it
-  std::mutex initialising;           // one at a time: it looks first, then assigns
-  std::atomic<bool> any_run{false};  // before the first one no variable has a value
+  std::vector<GraphMark> awaited;    // of the restored graph: for nodes that are still to come
+  std::recursive_mutex doing_once;   // held in once(): no state is saved meanwhile
+  std::mutex initialising;           // held from checking variables to assigning them
+  std::atomic<bool> any_run{false};  // if false, no variable has a value
   bool tracing = false;
   std::mutex numbers_mutex;
-  RunNumbers numbers{1};  // guarded by it
+  RunNumbers numbers{1};  // guarded by numbers_mutex
 
   Runtime::Hooks told;
-  caf::actor_system* const system;  // of the program's; null: the runtime has its own
-  const bool logs;                  // it has workers that it can replace
+  caf::actor_system* const system;  // of the program; null: the runtime has its own
+  const bool logs;                  // it can replace its workers
   std::atomic<bool> keeps{false};   // Session::keep was called
-  std::shared_mutex gate;  // shared by who starts a run or moves the place; alone, who keeps
-                           // the state or goes back to it, and passes it for its own runs
+  std::shared_mutex gate;  // shared: starts a run or moves the place; exclusive: keeps the state
+                           // or goes back to it (that thread is in `passes`)
   std::atomic<std::thread::id> passes{};
-  std::atomic<std::uint64_t> generation{0};  // of the runtime: how many were lost
+  std::atomic<std::uint64_t> generation{0};  // number of runtimes that were lost
   RunLog log;
-  std::mutex runtime_mutex;  // of the pointer, for those who do not send
+  std::mutex runtime_mutex;  // guards the pointer, for threads that do not send
   // Guarded by `gate`.
-  std::optional<JobState> kept;                        // none: as the session began
-  std::size_t looked_at = 0, functions_looked_at = 0;  // for what draws and reads datasets
+  std::optional<JobState> kept;                        // none: the beginning of the session
+  std::size_t looked_at = 0, functions_looked_at = 0;  // by order_matters()
   bool order_matters = false;
   RestartBudget recoveries{{}, 0};
-  CommitNumber furthest = 0;  // when a part was lost
-  Status failed;              // not ok: it could not go on, and has no runtime
+  CommitNumber furthest = 0;  // the last commit at the time of a loss
+  Status failed;              // not ok: it could not recover, and has no runtime
 
-  std::map<std::string, int> grown;  // by line: compiled requests that it added nodes for
+  std::map<std::string, int> grown;  // by line: number of compiles for which it added nodes
   bool told_of_growth = false;
 
   SessionCore(GraphBuilder& g, Cluster c, caf::actor_system* s)
@@ -284,7 +283,7 @@ using detail::Shipped;
 
 namespace {
 
-// For `method`, which waits for the runtime's actors.
+// Whether `method`, which waits for the runtime's actors, may be called on this thread.
 Status may_wait(const SessionCore& core, std::string_view method) {
   if (detail::Callbacks::here())
     return failed_precondition(
@@ -299,7 +298,7 @@ Status may_wait(const SessionCore& core, std::string_view method) {
                   method));
 }
 
-// For a new session, in a system whose sessions failed, until their actors are gone.
+// How long a new session waits for the actors of failed sessions in its system to end.
 constexpr std::chrono::seconds kOverFaultWithin{10};
 
 Status session_closed() { return failed_precondition("the session is closed"); }
@@ -310,12 +309,12 @@ Status no_run() {
   return failed_precondition("the PendingRun is empty: CompiledStep::start makes one");
 }
 
-// The client owns the graph, and may be done with it before the session is.
+// The client owns the graph, and may destroy it before the session.
 Status graph_there(const SessionCore& core) {
   if (!core.graph_life.expired()) return ok_status();
   return failed_precondition("the session's graph is gone; it must live as long as it is used");
 }
-// For `method`, which needs the client's graph and waits.
+// The same for `method`, which also needs the client's graph.
 Status may_ask_graph(const SessionCore& core, std::string_view method) {
   TROUPE_TRY(graph_there(core));
   return may_wait(core, method);
@@ -327,8 +326,8 @@ void refuse(Call& call, Status status) {
   call.finish(std::move(result));
 }
 
-// What answers the message. When the master ends before it gets to the message, the message's own
-// end is the answer.
+// Attaches a Call that answers the message. If the master ends before it handles the message, the
+// message's destructor answers.
 template <class Message>
 std::shared_ptr<Call> attach_call(const SessionCore& core, Message& message) {
   auto call = std::make_shared<Call>();
@@ -350,7 +349,7 @@ CallResult ask_master(SessionCore& core, Message message) {
   return call->wait(false);
 }
 
-// Sends, unless the session is closed; the message then ends unsent.
+// Sends unless the session is closed; then the message is destroyed, which answers its call.
 template <class Message, class Send>
 void to_master(SessionCore& core, Message message, Send send) {
   std::shared_lock lock(core.sending);
@@ -366,10 +365,10 @@ CallResult ask(SessionCore& core, Message message) {
   return call->wait(false);
 }
 
-// Its answer need not be kept by the master, which learns of it with the next run.
+// The answer has arrived: the master learns with the next run that it need not keep it.
 void note_answer(SessionCore& core, const RunId& run) {
   std::lock_guard lock(core.numbers_mutex);
-  if (run.session == core.id) core.numbers.answered(run.n);  // not that of a master before
+  if (run.session == core.id) core.numbers.answered(run.n);  // not of an earlier master
 }
 
 Status check_graph(const SessionCore& core, const GraphBuilder& graph, std::string_view what) {
@@ -416,7 +415,7 @@ Expected<CompileRequest> make_request(const SessionCore& core, const std::vector
   return request;
 }
 
-// Closing a loop sets an input of a Merge that was there before.
+// close_loop() sets an input of an existing Merge.
 std::uint64_t hash_of_merges(const std::vector<NodeId>& merges, const GraphDef& def) {
   std::uint64_t hash = 0;
   for (NodeId id : merges)
@@ -424,7 +423,7 @@ std::uint64_t hash_of_merges(const std::vector<NodeId>& merges, const GraphDef& 
   return hash;
 }
 
-// What the master will have of the graph, once it has the nodes from `before.nodes` on.
+// What the master will have of the graph once the nodes from `before.nodes` on are shipped.
 Shipped shipped_with(Shipped before, const GraphDef& def, const OpRegistry& ops) {
   Shipped after = std::move(before);
   for (; after.functions < def.functions.size(); ++after.functions)
@@ -439,7 +438,7 @@ Shipped shipped_with(Shipped before, const GraphDef& def, const OpRegistry& ops)
   return after;
 }
 
-// Extend, when the graph has grown, by what is new. REQUIRES: core.mutex is held.
+// Ships new nodes, or the whole graph if a Merge has changed. REQUIRES: core.mutex is held.
 Status ship(SessionCore& core) {
   const GraphDef& def = core.shipping.whole();
   const bool changed = hash_of_merges(core.shipped.merges, def) != core.shipped.merges_hash;
@@ -471,8 +470,7 @@ Expected<CompiledId> compile_shipped(SessionCore& core, const CompileRequest& re
   return result.compiled;
 }
 
-// A line that adds nodes for each run of a loop is slower every time, and nothing else would say
-// so.
+// Warns of a line that adds nodes in a loop, which makes each run slower.
 void tell_of_growth(SessionCore& core) {
   constexpr int kOften = 100;
   std::lock_guard lock(core.mutex);
@@ -487,8 +485,8 @@ void tell_of_growth(SessionCore& core) {
                          line.text(), kOften));
 }
 
-// The graph that was restored had more nodes than this one at that time: they are the same ones, or
-// the step is none of that job. REQUIRES: core.mutex is held.
+// Checks nodes that were added since a restore, if the restored graph had more nodes then: they
+// must be the same. REQUIRES: core.mutex is held.
 Status check_awaited(SessionCore& core) {
   const GraphDef& graph = core.graph.def();
   if (core.awaited.empty() || core.awaited.front().nodes > graph.nodes.size()) return ok_status();
@@ -508,8 +506,8 @@ Expected<CompiledId> compile_request(SessionCore& core, const CompileRequest& re
   return compile_shipped(core, request);
 }
 
-// Of a step that was compiled before. It runs on any thread, and what the client adds to its graph
-// on its own meanwhile has nothing to do with it.
+// Compiles a step again. Called on any thread; does not read the client's graph, which may be
+// growing.
 Expected<CompiledId> compile_again(SessionCore& core, const CompileRequest& request) {
   std::lock_guard lock(core.mutex);
   if (core.closed) return session_closed();
@@ -528,14 +526,14 @@ constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365 * 100)
 // A run under way.
 struct Run {
   std::shared_ptr<SessionCore> core;
-  RunId id;  // 0: it was never sent
+  RunId id;  // 0: never sent
   std::shared_ptr<Call> call;
-  std::uint64_t logged = 0;      // 0: it is not in the session's log
+  std::uint64_t logged = 0;      // number in the session's log; 0: none
   std::uint64_t generation = 0;  // of the runtime that it was sent to
   std::atomic<bool> noted{false};
-  DurableRuns::Clock::time_point until = DurableRuns::Clock::time_point::max();  // held back
+  DurableRuns::Clock::time_point until = DurableRuns::Clock::time_point::max();  // if held back
 
-  // The client need not be asked again, and knows of the commit.
+  // Notes the answer: for the log, the master and the watchers.
   static void note(SessionCore& core, const RunId& id, std::uint64_t logged,
                    const CallResult& result) {
     if (logged != 0) core.log.answered(logged, result);
@@ -547,14 +545,14 @@ struct Run {
     }
   }
   CallResult& wait(bool spin = true) {
-    // Its Job may be busy.
+    // The Job, which also calls expire(), may be busy.
     if (until != DurableRuns::Clock::time_point::max() && !call->wait_until(until))
       (void)core->durable.expire(DurableRuns::Clock::now());
     CallResult& result = call->wait(spin);
     if (!noted.exchange(true)) note(*core, id, logged, result);
     return result;
   }
-  // One that nobody waits for is over all the same.
+  // A run that nobody waits for is noted when it is answered.
   ~Run() {
     if (!call || noted) return;
     call->then([core = core, id = id, logged = logged](const CallResult& result) {
@@ -563,18 +561,18 @@ struct Run {
   }
 };
 
-// A request and what it was compiled to last.
+// A request and its last compiled step.
 struct Step : std::enable_shared_from_this<Step> {
   std::shared_ptr<SessionCore> core;
   CompileRequest request;
   std::vector<FeedSpec> feeds;
   std::atomic<CompiledId> id{0};
-  std::atomic<std::uint64_t> generation{0};  // of the runtime that has it
-  bool with_place = false;  // of the session itself; its runs say where the job stood
-  bool only_reads = false;  // and changes nothing, not even the places of datasets
-  std::shared_ptr<const JobPlace> resume;  // of a job that its runs restore
+  std::atomic<std::uint64_t> generation{0};  // of the runtime that compiled it
+  bool with_place = false;  // a step of the session itself: answers contain the job's place
+  bool only_reads = false;  // changes nothing, not even places of datasets
+  std::shared_ptr<const JobPlace> resume;  // the place of a job that its runs restore
 
-  // Compiled by a runtime of that generation.
+  // Was compiled by the runtime of that generation.
   void is(CompiledId compiled, std::uint64_t of) {
     id = compiled;
     generation = of;
@@ -588,7 +586,7 @@ bool is_logged(const SessionCore& core) {
   return core.logs && core.passes.load() != std::this_thread::get_id();
 }
 
-// What moves the place of the job, while nobody keeps its state or goes back to it.
+// Calls `f`, which moves the place of the job, while no thread keeps the state or goes back to it.
 template <class F>
 auto at_gate(SessionCore& core, F f) -> decltype(f()) {
   std::shared_lock<std::shared_mutex> open;
@@ -596,7 +594,7 @@ auto at_gate(SessionCore& core, F f) -> decltype(f()) {
   return f();
 }
 
-// `f`, which moves the place of the job, now and whenever a recovery does it again.
+// Calls `f`, which moves the place of the job, and logs it, so that a recovery repeats it.
 Status move_at_gate(SessionCore& core, const std::function<Status()>& f) {
   return at_gate(core, [&] {
     TROUPE_TRY(f());
@@ -605,13 +603,13 @@ Status move_at_gate(SessionCore& core, const std::function<Status()>& f) {
   });
 }
 
-// Into the session's log, so that a recovery does it again.
+// Enters the run into the session's log, so that a recovery repeats it.
 void enter(const Step& step, const std::vector<Tensor>& feeds, const RunOptions& options,
            Run& run) {
   SessionCore& core = *step.core;
   run.generation = core.generation;
   if (step.only_reads || !is_logged(core)) return;
-  if (!core.keeps) {  // nothing that it could be done again from
+  if (!core.keeps) {  // there is no state to repeat it from
     run.logged = core.log.enter(run.call, 0, nullptr);
     return;
   }
@@ -619,9 +617,8 @@ void enter(const Step& step, const std::vector<Tensor>& feeds, const RunOptions&
   for (const Tensor& feed : feeds) bytes += feed.bytes();
   RunOptions again = options;
   again.timeout.reset();
-  again.dropped.reset();  // it has been counted
-  again.durable = false;  // whoever waits does so already
-  // A step that nobody else has is a run's own: what it was compiled from is all that it is.
+  again.dropped.reset();  // already counted
+  again.durable = false;  // the client already waits
   auto same = std::const_pointer_cast<Step>(step.shared_from_this());
   run.logged = core.log.enter(run.call, bytes,
                               [same, feeds, again] { return run_again(same, feeds, again); });
@@ -633,8 +630,8 @@ DurableRuns::Clock::time_point deadline_of(const RunOptions& options) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(*options.timeout);
 }
 
-// The run is over when a checkpoint has it: its client waits for another call than the master
-// answers.
+// Delays the answer until a checkpoint contains the run: the client waits for another Call than the
+// one that the master finishes.
 void hold_back(Run& run, DurableRuns::Clock::time_point until) {
   const std::shared_ptr<Call> inner = std::exchange(run.call, std::make_shared<Call>());
   run.noted = true;
@@ -670,7 +667,7 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   SessionCore& core = *step.core;
   std::shared_lock<std::shared_mutex> open;
   if (is_logged(core)) open = std::shared_lock(core.gate);
-  if (step.generation != core.generation || !core.failed.ok()) {  // of a runtime that is gone
+  if (step.generation != core.generation || !core.failed.ok()) {  // of a lost runtime
     run.call = std::make_shared<Call>();
     CallResult result;
     result.unloaded = core.failed.ok();
@@ -702,7 +699,7 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
             [](const MasterActor& master, RunStep m) { send_inline(master, std::move(m)); });
 }
 
-// A run that would have committed, but for a NaN.
+// Counts a run that was not committed because of a NaN.
 void count_dropped(const RunOptions& options, const CallResult& result) {
   if (options.on_nan != OnNan::drop || !options.dropped || result.committed != 0) return;
   if (std::any_of(result.fetches.begin(), result.fetches.end(),
@@ -710,7 +707,7 @@ void count_dropped(const RunOptions& options, const CallResult& result) {
     ++*options.dropped;
 }
 
-// In the runtime of now.
+// Compiles the step in the current runtime.
 Status compile_anew(Step& step, CompiledId used) {
   const std::uint64_t generation = step.core->generation;
   TROUPE_TRY(CompiledId again, compile_again(*step.core, step.request));
@@ -726,7 +723,7 @@ Expected<CallResult> run_in_this_runtime(Step& step, const std::vector<Tensor>& 
   for (int tries = 0;; ++tries) {
     CompiledId used = step.id.load();
     Run run;
-    // With nothing to do until the run is over, unless it has to be back before a kernel is.
+    // A run with a timeout must be able to return while a kernel still computes.
     std::optional<LentThread> here;
     if (!options.timeout) here.emplace();
     start(step, feeds, options, run, here ? &*here : nullptr);
@@ -736,7 +733,7 @@ Expected<CallResult> run_in_this_runtime(Step& step, const std::vector<Tensor>& 
       count_dropped(options, result);
       return std::move(result);
     }
-    // The least recently used steps are unloaded when many are compiled: compile it again.
+    // If many steps are compiled, the least recently used are unloaded: compile it again.
     if (tries > 0 || !result.unloaded) return result.status;
     TROUPE_TRY(compile_anew(step, used));
   }
@@ -750,8 +747,8 @@ const Status& status_of(const Expected<T>& result) {
   return result.status();
 }
 
-// `f` once more, in another runtime, as often as this one loses a part that it needs and the
-// session can go on from a kept state.
+// Calls `f`; again in another runtime each time that a part is lost and the session can recover
+// from a kept state.
 template <class F>
 auto in_some_runtime(const std::shared_ptr<SessionCore>& core, F f) -> decltype(f()) {
   for (;;) {
@@ -767,7 +764,7 @@ auto in_some_runtime(const std::shared_ptr<SessionCore>& core, F f) -> decltype(
   }
 }
 
-// A step that no runtime has yet, by compile_request or compile_again.
+// Compiles a new step, by compile_request or compile_again.
 Status compile_first(Step& step,
                      Expected<CompiledId> compile(SessionCore&, const CompileRequest&)) {
   return in_some_runtime(step.core, [&]() -> Status {
@@ -785,7 +782,7 @@ Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
   const Clock::time_point began = Clock::now();
   return in_some_runtime(step.core, [&] {
     if (options.timeout && options.timeout->count() > 0 && *options.timeout < kLongest) {
-      // The time that a recovery took counts.
+      // The time of a recovery counts.
       const auto left = *options.timeout - (Clock::now() - began);
       now.timeout = std::max(std::chrono::nanoseconds(0),
                              std::chrono::duration_cast<std::chrono::nanoseconds>(left));
@@ -806,7 +803,7 @@ RunLog::Outcome run_again(const std::shared_ptr<Step>& step, const std::vector<T
 struct PendingRun::State : Run {
   RunOptions options;
   std::atomic<bool> counted{false};
-  // Fetches, or why there are none. Waits for the run, and for nothing else.
+  // The fetches or the error. Waits only for the run.
   Expected<std::vector<Tensor>> fetched();
 };
 struct CompiledStep::State : Step {};
@@ -847,7 +844,7 @@ Expected<std::vector<Tensor>> PendingRun::try_get() {
   auto fetched = state_->fetched();
   if (fetched.status().code() == Code::unavailable && core.keeps && committed() == 0 &&
       core.passes.load() != std::this_thread::get_id() && may_wait(core, "PendingRun::get").ok())
-    (void)recover(state_->core, state_->generation, fetched.status());  // for the runs to come
+    (void)recover(state_->core, state_->generation, fetched.status());  // for later runs
   return fetched;
 }
 
@@ -896,7 +893,7 @@ Expected<CompiledStep> CompiledStep::try_single() const {
   one.state_->core = state_->core;
   one.state_->request = std::move(request);
   one.state_->feeds = state_->feeds;
-  // Nothing that the client has added to its graph since has to do with it.
+  // Does not need nodes that the client has added since.
   TROUPE_TRY(compile_first(*one.state_, compile_again));
   return one;
 }
@@ -948,7 +945,7 @@ Status CompiledStep::check_scalars(const std::vector<Tensor>& fetched,
 
 namespace {
 
-// Whom it calls back is called when the session is closed.
+// Callbacks are held back until the session is closed.
 Status end_session(SessionCore& core) {
   const detail::CallbacksHeld held(core.callbacks);
   std::unique_lock nobody_recovers(core.gate);
@@ -957,7 +954,7 @@ Status end_session(SessionCore& core) {
     if (core.closed) return ok_status();
     core.closed = true;
   }
-  core.log.broke("the session is closed");  // its steps have the session
+  core.log.broke("the session is closed");  // drops its steps, which own the session
   Status status;
   if (core.master) status = ask_master(core, CloseSession{core.id, nullptr}).status;
   std::unique_lock nobody_sends(core.sending);
@@ -972,7 +969,7 @@ Status end_session(SessionCore& core) {
   return status;
 }
 
-// What `troupe status` and `troupe why-blocked` are told (ControlSocket), on their thread.
+// The answers to `troupe status` and `troupe why-blocked` (ControlSocket), made on its thread.
 nlohmann::ordered_json json_of(const Wait& wait) {
   nlohmann::ordered_json json = {{"on", name_of(wait.on)}, {"run", wait.run}};
   const std::pair<const char*, const std::string*> texts[] = {
@@ -992,7 +989,7 @@ nlohmann::ordered_json answer_control(SessionCore& core, std::string_view questi
   CallResult result = ask(core, AskJobWaits{});
   if (!result.status.ok()) json["error"] = result.status.text();
   json["waits"] = nlohmann::ordered_json::array();
-  const std::string own = fmt::format(" of session {}", core.id);  // which the document is of
+  const std::string own = fmt::format(" of session {}", core.id);  // left out: all are of it
   for (Wait& wait : result.waits) {
     if (wait.run.ends_with(own)) wait.run.resize(wait.run.size() - own.size());
     json["waits"].push_back(json_of(wait));
@@ -1001,7 +998,7 @@ nlohmann::ordered_json answer_control(SessionCore& core, std::string_view questi
   json["tasks"] = ask(core, DescribeJob{}).text;
   json["committed"] = core.committed.load();
   json["recoveries"] = std::uint64_t(core.generation);
-  // While it is replaced there is none to look at.
+  // There is no runtime while it is being replaced.
   std::unique_lock lock(core.runtime_mutex, std::try_to_lock);
   if (!lock.owns_lock() || !core.runtime) return json;
   json["memory"] = nlohmann::ordered_json::array();
@@ -1061,8 +1058,8 @@ Session::Session(GraphBuilder& graph, Cluster cluster)
 Session::Session(GraphBuilder& graph, caf::actor_system& system, Cluster cluster)
     : core_(open(graph, std::move(cluster), &system)) {}
 
-// On a thread that cannot wait (the session is part of an event-based actor or of a callback)
-// another one closes it.
+// On a thread that must not wait (the session is owned by an event-based actor or a callback),
+// another thread closes it.
 Session::~Session() {
   if (may_wait(*core_, "Session::~Session").ok())
     (void)end_session(*core_);
@@ -1111,7 +1108,7 @@ Expected<std::vector<Tensor>> Session::try_run(const std::vector<Output>& fetche
 
 namespace {
 
-// For whom a run is: one of the session's own may write before the program knows where it is.
+// The origin of a run: the session itself may write before the program has asked for its place.
 enum class RunFor : std::uint8_t { session, program };
 
 // Runs a request once, as one replica.
@@ -1132,7 +1129,7 @@ Expected<CallResult> run_single(const std::shared_ptr<SessionCore>& core, Compil
   return run_to_end(*step, feeds, {});
 }
 
-// A queue, or a resource of a kind of the program's own, by its first handle.
+// A queue or a resource of a kind that the program defines, with its first handle.
 struct NamedHandle {
   NodeId node;
   ResourceName resource;
@@ -1171,7 +1168,7 @@ Expected<std::vector<NodeId>> handles_of(const GraphBuilder& graph,
   return handles;
 }
 
-// The place of a dataset of another name would be passed over without a word.
+// Refuses places of unknown datasets, which would be ignored silently.
 Status check_datasets(const GraphBuilder& graph, const std::vector<DatasetPlace>& datasets) {
   for (const DatasetPlace& place : datasets) {
     auto is_it = [&](const NodeDef& node) {
@@ -1188,7 +1185,7 @@ Status check_datasets(const GraphBuilder& graph, const std::vector<DatasetPlace>
   return ok_status();
 }
 
-// A variable, and a node that reads it as of a run's beginning.
+// A variable, and a node that reads it at the run's snapshot.
 struct VariableRead {
   const NodeDef* variable;
   const NodeDef* read;
@@ -1204,8 +1201,8 @@ std::vector<VariableRead> variable_reads(const GraphDef& graph) {
   return reads;
 }
 
-// Each variable once, whatever handles it has. already_exists when a checkpoint would call two by
-// one name.
+// Each variable once, even if it has several handles. already_exists if two variables would have
+// the same name in a checkpoint.
 Expected<std::vector<VariableRead>> state_reads(const GraphDef& graph) {
   std::vector<VariableRead> reads;
   std::map<std::string, const NodeDef*> known;
@@ -1230,7 +1227,7 @@ void take_place(JobPlace place, JobState& state) {
   state.draws = place.draws;
 }
 
-// These variables and resources in one run. Nothing at all when there are none.
+// Reads these variables and resources in one run. Without any, the state is empty.
 Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core,
                               const std::vector<VariableRead>& variables,
                               const std::vector<NamedHandle>& resources = {}) {
@@ -1262,7 +1259,7 @@ Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core,
 
 namespace {
 
-// Of the variables with an initial value, by the nodes that assign it, in the order of those.
+// The assignment of a variable's initial value.
 struct Initializer {
   NodeId assign, handle;
 };
@@ -1274,7 +1271,7 @@ std::vector<Initializer> initializers_of(const GraphBuilder& graph) {
   return all;
 }
 
-// Those of variables without a value. REQUIRES: core.initialising is held.
+// The initializers of variables without a value. REQUIRES: core.initialising is held.
 Expected<std::vector<Initializer>> without_value(const std::shared_ptr<SessionCore>& core,
                                                  std::vector<Initializer> of) {
   if (of.empty() || !core->any_run) return of;
@@ -1312,7 +1309,7 @@ Status Session::try_init(const InitOptions& options) {
   CompileRequest request;
   add_targets(core_->graph, assigned, request);
   if (request.targets.empty()) return ok_status();
-  // What has no value is nothing that a program did; what has one may be.
+  // Overwriting values may undo work of the program; initialising the others does not.
   const RunFor whom = options.reset ? RunFor::program : RunFor::session;
   return run_single(core_, std::move(request), {}, whom).status();
 }
@@ -1325,7 +1322,7 @@ Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
 
 namespace {
 
-// Where variables are: by name, the CPU of the task that has each; "" while nobody has it.
+// The CPU of the task that has each variable; "" for one that is not placed yet.
 Expected<std::vector<std::string>> hosts_of(SessionCore& core,
                                             const std::vector<const NodeDef*>& variables) {
   AskHomes message;
@@ -1350,9 +1347,9 @@ Expected<std::vector<std::string>> hosts_of(SessionCore& core,
 struct PendingState::State {
   Step step;
   Run run;
-  std::set<std::string> variables;  // that are to be written
-  WrittenState written;             // what is known
-  bool whole = false;               // all of it
+  std::set<std::string> variables;  // still to be written
+  WrittenState written;             // as far as known
+  bool whole = false;               // `written` is complete
 };
 
 Expected<WrittenState> PendingState::try_get() {
@@ -1461,7 +1458,7 @@ Status Session::check_state_within(std::size_t nodes) const {
     const OpInfo* op = core_->graph.registry().find(node.op);
     if (!op || op->def.role != Role::handle) continue;
     const std::string& kind = op->def.external.resource;
-    if (kind == kMutexKind) continue;  // it has no contents
+    if (kind == kMutexKind) continue;  // without contents
     const ResourceName name{kind, resource_container(node), resource_name(node)};
     if (id < nodes) known.insert(name);
     if (known.contains(name) || (kind == "variable" && !read.contains(state_name(node)))) continue;
@@ -1492,16 +1489,16 @@ Expected<std::string> Session::try_save_job(const std::string& dir, const SaveJo
 
 namespace {
 
-// The state in a session in which nothing was run yet.
+// Restores the state in a session without runs.
 Status resume(const std::shared_ptr<SessionCore>& core, const JobState& state);
 
-// The graph is that of the marks, as far as it goes now.
+// Checks the graph against the marks, as far as it exists.
 Status check_same_graph(SessionCore& core, const std::vector<GraphMark>& marks) {
   std::lock_guard lock(core.mutex);
   return check_marks(core.graph.def(), marks);
 }
 
-// And is to be as far as it goes later.
+// Keeps the marks, to check later nodes.
 void await_graph(SessionCore& core, const std::vector<GraphMark>& marks) {
   std::lock_guard lock(core.mutex);
   core.awaited = marks;
@@ -1538,8 +1535,8 @@ Status Session::try_restore(const JobState& state, const RestoreJobOptions& opti
 
 namespace {
 
-// Nodes that assign these, each read by the process that has the variable; the targets. A variable
-// that no step has placed yet is placed first, as by a step that assigns all of them.
+// A request that assigns these variables, each read by the process that has it. Variables that are
+// not placed yet are placed first, as by a step that assigns all of them.
 Expected<CompileRequest> restores_of(const std::shared_ptr<SessionCore>& core,
                                      const std::vector<StoredVariable>& stored) {
   std::vector<ShippedGraph::Assigned> assigned;
@@ -1600,7 +1597,7 @@ Status move_place(const std::shared_ptr<SessionCore>& core, const std::string& n
   });
 }
 
-// Takes the runtime away; what was sent to it and is not answered gets this status.
+// Ends the runtime; unanswered messages are answered with this status.
 void end_runtime(SessionCore& core, const Status& status) {
   core.calls->set_unread(status);
   std::unique_ptr<Runtime> old;
@@ -1614,7 +1611,7 @@ void end_runtime(SessionCore& core, const Status& status) {
   old.reset();
 }
 
-// Another runtime in the place of one that lost a part. Nothing has happened in it yet.
+// Replaces a runtime that lost a part with a new, empty one.
 Status renew(SessionCore& core, const Status& why) {
   end_runtime(core, why);
   std::lock_guard lock(core.mutex);
@@ -1636,7 +1633,7 @@ Status renew(SessionCore& core, const Status& why) {
   return ship(core);
 }
 
-// The kept state in another runtime, and what was done since.
+// Restores the kept state in a new runtime and repeats the logged runs.
 Status go_on(const std::shared_ptr<SessionCore>& core, const Status& why) {
   TROUPE_TRY(renew(*core, why));
   TROUPE_TRY(const std::vector<RunLog::Done> done, core->log.done());
@@ -1658,7 +1655,7 @@ Status go_on(const std::shared_ptr<SessionCore>& core, const Status& why) {
   return ok_status();
 }
 
-// Alone at the gate, and passes it.
+// Holds the gate exclusively, and lets this thread pass it.
 class Alone {
  public:
   explicit Alone(SessionCore& core) : core_(core), held_(core.callbacks), lock_(core.gate) {
@@ -1670,15 +1667,15 @@ class Alone {
 
  private:
   SessionCore& core_;
-  const detail::CallbacksHeld held_;  // until after the lock
+  const detail::CallbacksHeld held_;  // released after the lock
   std::unique_lock<std::shared_mutex> lock_;
 };
 
-// Of a runtime, the `lost`th, that lost a part.
+// Recovers from the loss of a part of runtime number `lost`.
 Status recover(const std::shared_ptr<SessionCore>& core, std::uint64_t lost, const Status& why) {
   const Alone alone(*core);
   if (!core->failed.ok()) return core->failed;
-  if (core->generation != lost) return ok_status();  // another thread's run found out first
+  if (core->generation != lost) return ok_status();  // another thread has recovered
   const auto cannot = [&](const Status& status) {
     return unavailable(
         fmt::format("{}; the session could not go on: {}", why.message(), status.text()));
@@ -1701,20 +1698,20 @@ Status recover(const std::shared_ptr<SessionCore>& core, std::uint64_t lost, con
     core->watchers->tell({SessionEvent::Kind::recovered, core->committed, why});
     return status;
   }
-  // Half of a state is none.
+  // A partly restored state must not be used.
   core->failed = cannot(status);
   end_runtime(*core, core->failed);
   core->watchers->tell({SessionEvent::Kind::ended, core->committed, core->failed});
   return core->failed;
 }
 
-// Whether runs that are done again one after the other may get other elements or numbers than at
-// once. As far as the graph has grown.
+// Whether concurrent runs, repeated one after the other, may get other elements or random numbers.
+// Looks at nodes that were added since the last call.
 bool order_matters(SessionCore& core) {
   const auto& nodes = core.graph.def().nodes;
   const auto look = [&](const NodeDef& node) {
     const OpInfo* op = core.graph.registry().find(node.op);
-    // What these give depends on what else is committed when they are asked.
+    // Their dequeues depend on the commits before.
     if (node.op == "RandomShuffleQueue" || node.op == "PriorityQueue") return true;
     return op && (op->def.random || op->def.external.resource == "dataset");
   };
@@ -1728,8 +1725,8 @@ bool order_matters(SessionCore& core) {
   return core.order_matters;
 }
 
-// What `take` takes while nobody starts a run, and is told whether none is under way; once more as
-// often as the session goes on after a loss.
+// Calls `take` while no thread starts a run; `quiet`: none is under way. Repeats it after each loss
+// from which the session recovers.
 template <class T>
 Expected<T> taken_alone(const std::shared_ptr<SessionCore>& shared,
                         const std::function<Expected<T>(bool quiet)>& take) {
@@ -1737,7 +1734,7 @@ Expected<T> taken_alone(const std::shared_ptr<SessionCore>& shared,
   for (;;) {
     std::uint64_t generation = 0;
     const auto alone = [&]() -> Expected<T> {
-      std::lock_guard not_amid_once(core.doing_once);  // which starts runs
+      std::lock_guard not_amid_once(core.doing_once);  // once() starts runs
       const Alone nobody_else(core);
       if (!core.failed.ok()) return core.failed;
       generation = core.generation;
@@ -1765,7 +1762,7 @@ Expected<JobState> Session::try_keep(const std::optional<std::string>& note) {
   return taken_alone<JobState>(core_, [&](bool quiet) -> Expected<JobState> {
     TROUPE_TRY(JobState state, take());
     core.keeps = true;
-    // Runs under way may be in it or not.
+    // The state may or may not contain runs under way.
     if (!quiet || (state.committed == 0 && core.any_run)) return state;
     core.kept.reset();
     if (state.committed != 0) core.kept = state;
@@ -1822,8 +1819,8 @@ namespace {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-// Those of the graph's variables that are named; of another graph, or not read by this one:
-// invalid_argument.
+// The reads of these variables. invalid_argument for one of another graph, or one that the graph
+// does not read.
 Expected<std::vector<VariableRead>> reads_of(const SessionCore& core,
                                              const std::vector<Variable>& variables) {
   const std::vector<VariableRead> all = variable_reads(core.graph.def());
@@ -1844,8 +1841,8 @@ Expected<std::vector<VariableRead>> reads_of(const SessionCore& core,
   return out;
 }
 
-// The variables that the file has with their values, or what does not fit. `all`: it must have each
-// of them.
+// The variables with their values in the file, or what does not match. `all`: the file must contain
+// all of them.
 Expected<NamedTensors> match_variables(const std::vector<VariableRead>& variables,
                                        const std::map<std::string, Tensor>& tensors, bool all) {
   NamedTensors values;
@@ -1869,7 +1866,7 @@ Expected<NamedTensors> match_variables(const std::vector<VariableRead>& variable
   return values;
 }
 
-// What assigns such values. Its nodes are made once for the same variables.
+// A request that assigns such values. Its nodes are made once for the same variables.
 Expected<CompileRequest> assignments_of(SessionCore& core, const NamedTensors& values) {
   std::string key;
   for (const auto& [name, value] : values)
@@ -1883,7 +1880,7 @@ Expected<CompileRequest> assignments_of(SessionCore& core, const NamedTensors& v
   return known->second;
 }
 
-// The initial values of variables that are not restored.
+// The initializers of variables that are not restored.
 std::vector<Initializer> others(const GraphBuilder& graph, const NamedTensors& restored) {
   std::unordered_set<std::string> keys;
   for (const NodeDef& node : graph.def().nodes)

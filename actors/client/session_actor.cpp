@@ -12,7 +12,7 @@
 
 namespace troupe::serving {
 
-// ---- of the session's threads to its actor
+// ---- from the session's threads to its actor
 struct RunOver {
   std::uint64_t run = 0;
 };
@@ -30,12 +30,12 @@ namespace {
 
 using namespace serving;
 
-constexpr int kBegins = 3;  // of one run
+constexpr int kBegins = 3;  // attempts to start a run
 
-// A way to the actor for threads that must not keep it alive.
+// The address of the actor, for threads that must not keep it alive.
 struct Mailbox {
   caf::actor_addr actor;
-  // Commits: the last one, and whether the actor has been told of one that it has not looked at.
+  // The last commit, and whether the actor was sent a commit event that it has not handled.
   std::atomic<CommitNumber> committed{0};
   std::atomic<bool> told{false};
 
@@ -58,7 +58,7 @@ struct Asked {
   AskRun ask;
   PendingRun run;
   int begun = 0;
-  std::uint64_t recoveries = 0;  // of the session, when it was begun
+  std::uint64_t recoveries = 0;  // of the session when the run was started
   caf::typed_response_promise<RunResult> answer;
 };
 
@@ -73,7 +73,7 @@ struct SessionActorState {
 
   ~SessionActorState() {
     if (session) session->unwatch(watching);
-    // CAF tells nobody of a promise that is not kept.
+    // CAF does not report broken promises.
     for (auto& [_, asked] : runs)
       asked.answer.deliver(caf::make_error(caf::sec::request_receiver_down));
   }
@@ -86,7 +86,7 @@ void answer(Asked& asked, Status status, std::vector<Tensor> fetches = {}) {
   asked.answer.deliver(std::move(result));
 }
 
-// What start() refuses is an end, too.
+// Starts the run. An error of start() is its result.
 Status begin(Self self, std::uint64_t number, Asked& asked) {
   try {
     asked.recoveries = self->state.session->recoveries();
@@ -108,8 +108,8 @@ void ask_run(Self self, AskRun& ask, caf::typed_response_promise<RunResult> prom
   self->state.runs.emplace(number, std::move(asked));
 }
 
-// Whether the run can be begun once more. REQUIRES: its try_get() was called, which goes on from
-// what the session kept.
+// Whether the run can be started once more. REQUIRES: its try_get() was called, which recovers the
+// session.
 bool may_begin_again(Self self, Asked& asked, const Status& status) {
   if (asked.begun >= kBegins || asked.run.committed() != 0) return false;
   if (asked.run.unloaded()) return asked.ask.step.try_load().ok();
@@ -137,7 +137,7 @@ void run_over(Self self, std::uint64_t number) {
 void happened(Self self, SessionEvent event) {
   auto& s = self->state;
   if (event.kind == SessionEvent::Kind::committed) {
-    s.mailbox->told = false;  // before it looks
+    s.mailbox->told = false;  // before the commit is read
     event.committed = s.mailbox->committed;
   }
   for (const caf::actor& watcher : s.watchers) self->send(watcher, event);

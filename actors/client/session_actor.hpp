@@ -1,4 +1,4 @@
-// A session as an actor, for programs on CAF: runs are requests, their results messages.
+// A session as an actor, for programs that use CAF: runs are requests, results are messages.
 #pragma once
 
 #include <caf/actor.hpp>
@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-// An actor through which others use the session without waiting for it:
+// Spawns an actor through which other actors use the session without blocking:
 //
 //   auto session = std::make_shared<Session>(graph, system);
 //   auto step = session->compile({answer}, {}, {question});
@@ -23,33 +23,32 @@ namespace troupe {
 //     if (result.status.ok()) ... result.fetches[0]
 //   });
 //
-// Any number of runs at once; each is answered when it is over, in any order. Steps that were
-// unloaded are compiled again; after a loss that the session goes on from (Session::keep) the run
-// is begun again. The actor has a thread of its own, and shares the session.
+// Any number of runs may be under way; each is answered when it is over, in any order. Unloaded
+// steps are compiled again. If the session recovers from a loss (Session::keep), the run is started
+// again. The actor has its own thread, and shares ownership of the session.
 //
-// It ends when the session does: with exit reason none if that was closed, else with
-// caf::sec::runtime_error and the cause as its text, so that whoever monitors it, or supervises it,
-// learns of the end. When it is told to end (caf::exit_reason::user_shutdown) the session stays
-// open, and runs under way go on; whoever waits for one is answered with an error of CAF's.
-// invalid_argument without a session.
+// It ends with the session: with exit reason none if the session was closed, else with
+// caf::sec::runtime_error and the cause as its text, for actors that monitor or supervise it. On
+// caf::exit_reason::user_shutdown the session stays open, and runs under way go on; their requests
+// are answered with a CAF error. invalid_argument without a session.
 Expected<caf::actor> spawn_session_actor(caf::actor_system& system,
                                          std::shared_ptr<Session> session);
 
-// ---- what it takes
+// ---- its messages
 
-// Reply: RunResult, for whatever becomes of the run.
+// Reply: RunResult, whatever the result of the run.
 struct AskRun {
-  CompiledStep step;  // of that session
+  CompiledStep step;  // of the same session
   std::vector<Tensor> feeds = {};
   RunOptions options = {};
 };
 struct RunResult {
-  Status status;  // of a durable run, it may have committed all the same
+  Status status;  // a durable run may have committed even if this is an error
   std::vector<Tensor> fetches = {};
   CommitNumber committed = 0;  // 0: it wrote nothing
 };
-// From now on `watcher` gets a SessionEvent for each thing that happens to the session; of commits
-// that follow each other quickly only the last. No reply.
+// From now on `watcher` gets the session's SessionEvents; of commits in quick succession only the
+// last. No reply.
 struct WatchSession {
   caf::actor watcher;
 };

@@ -1,4 +1,4 @@
-// The graph behind a session, for who shows it.
+// The graph of a session, for displaying it.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@ namespace troupe::detail {
 
 struct SessionCore;
 
-// A copy of the graph as it is now; empty if it is gone. Waits for compiles that read it.
+// A copy of the current graph; empty if the graph is gone. Waits for compiles that read it.
 std::shared_ptr<const GraphDef> graph_of(SessionCore& core);
 
 }  // namespace troupe::detail

@@ -7,7 +7,7 @@
 namespace troupe {
 namespace {
 
-// In a graph beside the client's: an assignment of a fed value to a variable like this one.
+// Adds to a separate graph: an assignment of a fed value to a variable like this one.
 Expected<Op> try_assign(GraphBuilder& beside, const NodeDef& variable,
                         const ShippedGraph::Assigned& value) {
   TROUPE_TRY(Op handle, beside.try_add({.op = "Variable", .attrs = variable.attrs}));
@@ -16,8 +16,8 @@ Expected<Op> try_assign(GraphBuilder& beside, const NodeDef& variable,
   return beside.try_add({.op = "Assign", .inputs = {handle.output(), fed.output()}});
 }
 
-// Where a resource is, if the graph says so: at its handle, or at what takes it. The first step
-// that uses a resource places it for the job, and may be one of the session's own.
+// The device that the graph requests for a resource, at its handle or at a node that takes it.
+// Needed because the first step that uses a resource places it, and may be one of the session.
 std::string device_of(const GraphBuilder& graph, NodeId handle) {
   const auto& nodes = graph.def().nodes;
   if (!nodes[handle].device.empty()) return nodes[handle].device;
@@ -50,7 +50,7 @@ const GraphDef& ShippedGraph::whole() {
   merged_.seed = client.seed;
   for (std::size_t i = merged_.functions.size(); i < client.functions.size(); ++i)
     merged_.functions.push_back(client.functions[i]);
-  // Closing a loop sets an input of a Merge that was there before.
+  // close_loop() sets an input of an existing Merge.
   for (NodeId id : merges_) merged_.nodes[shipped(id)].inputs = shipped(client.nodes[id].inputs);
   for (;; ++merged_client_) {
     for (; merged_insertions_ < insertions_.size() &&
@@ -94,8 +94,8 @@ Expected<CompileRequest> ShippedGraph::add_assignments(const std::vector<Assigne
   std::unordered_map<std::string, NodeId> known = variables();
   const auto& nodes = graph_.def().nodes;
 
-  // Checked and completed beside the client's graph, then moved in among its nodes. Whatever is
-  // wrong must show here: what was added is shipped from now on.
+  // The nodes are checked and completed in a separate graph, then inserted. Errors must be found
+  // here, because inserted nodes are shipped from now on.
   GraphBuilder beside(graph_.registry(), graph_.def().seed);
   CompileRequest request;
   Own own{NodeId(nodes.size()), {}};
@@ -104,12 +104,12 @@ Expected<CompileRequest> ShippedGraph::add_assignments(const std::vector<Assigne
     if (found == known.end()) return not_found("the graph has no variable '" + value.name + "'");
     const NodeId handle = found->second;
     const NodeDef& variable = nodes[handle];
-    known.erase(found);  // each once
+    known.erase(found);  // only once
     auto assign = try_assign(beside, variable, value);
     if (!assign.ok()) return assign.status().in("restoring '" + value.name + "'");
     NodeDef write = beside.node(assign->node());
     NodeDef feed = beside.node(write.inputs[1].node);
-    // A name that begins with a dot is none that a program chooses.
+    // Programs cannot use names that begin with a dot.
     write.name = ".restore" + std::to_string(insertions_.size()) + "/" +
                  std::to_string(request.targets.size());
     feed.name = write.name + "_value";
