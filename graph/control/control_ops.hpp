@@ -1,4 +1,4 @@
-// The definitions of the ops of control flow.
+// The definitions of control flow ops.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-// For a registry: Switch, SwitchN, Merge, ControlTrigger; Call, If, Case, While; Argument; Saved,
-// SavedList, SavedTrips; and loop_ops().
+// The ops for a registry: Switch, SwitchN, Merge, ControlTrigger; Call, If, Case, While; Argument;
+// Saved, SavedList, SavedTrips; and loop_ops().
 std::vector<OpDef> control_ops();
 
 }  // namespace troupe

@@ -10,15 +10,15 @@
 
 namespace troupe {
 
-// One plan per partition. Nodes are numbered in the order of the step, which is topological; feeds
-// take the first slots. A loop is one node, followed by its frame. REQUIRES: `frames` are the
-// step's, each in one partition.
+// One plan per partition. Nodes are in the order of the step, which is topological; feeds have the
+// first slots. A loop is one node, followed by its frame. REQUIRES: `frames` are the step's, each
+// in one partition.
 std::vector<Plan> make_plans(StepGraph step, const Partitions& partitions, const Frames& frames,
                              const OpRegistry& ops);
 
-// Bytes of step memory at most in use when the nodes run in the order of the plan and nothing is
-// computed in place. Counts what kernels and arrivals allocate at statically known shapes; not
-// constants, feeds, variables, kernels' scratch memory, or tensors of unknown shape.
+// The peak bytes of step memory if nodes run in the order of the plan and nothing is computed in
+// place. Counts allocations of kernels and arrivals with statically known shapes; not constants,
+// feeds, variables, scratch memory of kernels, or tensors of unknown shape.
 std::uint64_t liveness_bound_bytes(const Plan& plan);
 
 }  // namespace troupe

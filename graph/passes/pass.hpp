@@ -1,4 +1,4 @@
-// What a pass works on, and the passes. For pass authors: one file and one line in compile.cpp.
+// The data of passes, and the passes. A new pass is one file and one line in compile.cpp.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace troupe {
 
-// One compiled step on its way: what the client asked for, as ports of the graph. A value; a pass
-// takes one and leaves one. What holds before and after each pass:
-//   - an input or a control input names an earlier node, but for back edges into Merge;
+// One step during compilation: the request, as ports of the graph. A value, which passes change.
+// Before and after each pass:
+//   - an input or a control input names an earlier node, except back edges into Merge;
 //   - names are unique; every op is known to `op_of`;
 //   - a fed port is output 0 of a node of op kFeedOp (attribute "feed": index in the request);
 //   - handles (Role::handle) have no control edges.
@@ -27,23 +27,23 @@ struct StepGraph {
   std::vector<std::string> notes;
 };
 
-// Writes a new node list beside the old one and keeps track of where each port went. A node that
-// was kept has moved: the new list has it, the old one no more. `finish` puts the new list into the
-// step, fetches and targets included.
+// Writes a new node list next to the old one and maps old ports to new ones. A node that is kept is
+// moved out of the old list. `finish` puts the new list into the step, and updates fetches and
+// targets.
 class Rewriter {
  public:
   explicit Rewriter(StepGraph& step)
       : step_(step), ports_(step.graph.nodes.size()), nodes_(step.graph.nodes.size(), kNoNode) {
     out_.nodes.reserve(step.graph.nodes.size());
   }
-  // Appends `node`, whose inputs and control are already in new numbers.
+  // Appends `node`, whose inputs and control use new numbers.
   NodeId append(NodeDef node);
-  // Moves old node `id` to the end, with its inputs and control in new numbers, and maps its ports.
+  // Moves old node `id` to the end, translates its inputs and control, and maps its ports.
   NodeId keep(NodeId id);
-  // More control inputs for a new node, from nodes before it.
+  // Adds control inputs to a new node, from earlier nodes.
   void add_control(NodeId new_id, const std::vector<NodeId>& control);
   void map(NodeId old_id, NodeId new_id);       // all ports, control and targets
-  void map_port(Port old_port, Port new_port);  // one port; Port{} takes that back
+  void map_port(Port old_port, Port new_port);  // one port; Port{} undoes it
   bool has(NodeId old_id) const { return nodes_[old_id] != kNoNode; }
   NodeId node(NodeId old_id) const { return nodes_[old_id]; }
   Port port(Port old_port) const;
@@ -65,10 +65,9 @@ class Rewriter {
 Status prune(StepGraph& step, const Target& target);
 Status fold(StepGraph& step, const Target& target);
 Status cse(StepGraph& step, const Target& target);
-// Control edges between unordered writes of one variable, in node order; checks of handles.
+// Adds control edges between unordered writes of one variable, in node order; checks handles.
 Status order_writes(StepGraph& step, const Target& target);
-// The end of placement: copies of the small constants for which `free` holds go to the devices that
-// read them.
+// The end of placement: copies the small constants with `free` to the devices that read them.
 void spread_constants(StepGraph& step, const std::vector<bool>& free, const Target& target);
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// Logical replicas: data parallel copies of what depends on a replica's own data.
+// Logical replicas: data parallel copies of the nodes that depend on a replica's own data.
 #pragma once
 
 #include "graph/passes/pass.hpp"
@@ -8,19 +8,19 @@ namespace troupe {
 inline constexpr std::string_view kReplicasAlike = "replicate: alike: ";
 
 // Copies every node that depends, through data, on a NextElement, a Dequeue or a random op,
-// step.replicas times; all else (constants, reads of variables, handles, feeds) stays shared. A
-// copy keeps its original's name plus "/replica_<r>" and gets NodeDef::replica = r.
-//   - A write node is copied iff an operand that it reduces is; its attribute "replicas" says how
-//     many contributions join. Another operand of a write that stays single is replica 0's.
-//   - A kernel that reduces an operand (ReplicaMean) stays single, and so does what depends on the
-//     data through it alone: its list of inputs gets those of all copies.
-//   - A node that waits for a copied one waits for all its copies, but for a copy, which waits for
-//     its own replica's (and for all copies of a write).
+// step.replicas times; all others (constants, reads of variables, handles, feeds) stay shared. A
+// copy has its original's name plus "/replica_<r>", and NodeDef::replica = r.
+//   - A write node is copied if an operand that it reduces is; its attribute "replicas" is the
+//     number of contributions. Other operands of a write that stays single come from replica 0.
+//   - A kernel that reduces an operand (ReplicaMean) stays single, and takes the inputs of all
+//     copies. So do nodes that depend on the data only through it.
+//   - A single node that waits for a copied one waits for all its copies. A copy waits for that of
+//     its own replica (and for all copies of a write).
 //   - A fetched copy is the mean in replica order if it is a float scalar, else replica 0's.
-//   - Where the target has W > 1 tasks, replica r's copies go to task r % W, unless the node is
+//   - If the target has W > 1 tasks, replica r's copies go to task r % W, unless the node is
 //     constrained or runs where its resource is.
-// With one replica nothing changes. Where several would compute alike, since what a write reduces
-// is fed and a feed is not split, a note that begins with kReplicasAlike says so.
+// With one replica nothing changes. If all replicas would compute the same, because what a write
+// reduces is fed and a feed is not split, a note begins with kReplicasAlike.
 Status replicate(StepGraph& step, const Target& target);
 
 }  // namespace troupe

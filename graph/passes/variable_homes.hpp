@@ -1,4 +1,4 @@
-// Devices for all variables of a graph, whatever a request uses of it.
+// Devices for all variables of a graph, independent of requests.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,24 @@
 
 namespace troupe {
 
-// The bytes of a variable, by its handle; 0 if its shape is unknown before a run.
+// The bytes of a handle's variable; 0 if its shape is unknown before a run.
 std::uint64_t variable_bytes(const NodeDef& variable);
 
-// Devices of variables that `target.fixed` does not name, by resource_key(). They depend on the
+// Devices of variables that `target.fixed` does not contain, by resource_key(). They depend on the
 // whole graph and on `target`, not on what is compiled first.
 //   - With `spread` each variable has one: they are spread over the tasks by bytes, greedily in the
-//     order of their first handles. What is in `target.fixed` counts.
-//   - Without it only those have one for which a node asks: one that only other requests need
-//     still says where a variable lives. Of the others placing a step decides.
+//     order of their first handles. Variables in `target.fixed` count.
+//   - Without it, only variables have one for which a node requests it, even a node that only other
+//     requests need. Placement decides about the others.
 //   - Variables that one node takes (an optimizer's parameter and slots) or that are colocated
-//     share a device, also when that node is in a function.
-//   - What the nodes of such a group ask for holds. A group whose nodes contradict each other, or
-//     that no device can have, is left out: placing a step says what is wrong.
-// Empty when there is one device. REQUIRES: `graph` is what import_graph returns.
+//     share a device, also if that node is in a function.
+//   - The constraints of the nodes of such a group hold. A group with contradicting nodes, or
+//     without a possible device, is left out: placement reports the error.
+// Empty if there is one device. REQUIRES: `graph` was returned by import_graph.
 std::map<std::string, DeviceName> variable_homes(const GraphDef& graph, const Target& target,
                                                  bool spread);
 
-// Whether the homes may differ with and without that node of the graph.
+// Whether the node may affect the homes.
 bool bears_on_homes(const GraphDef& graph, NodeId id, const OpRegistry& ops);
 
 }  // namespace troupe

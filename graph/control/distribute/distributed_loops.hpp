@@ -1,4 +1,4 @@
-// Loops over several devices: each gets a part of its own (paper, section 4.4).
+// Loops over several devices: each device gets its own part (paper, section 4.4).
 #pragma once
 
 #include <cstdint>
@@ -9,32 +9,32 @@
 
 namespace troupe {
 
-// The part of a loop that one device has.
+// One device's part of a loop.
 struct LoopPart {
   NodeId begin = kNoNode, next = kNoNode;
 };
 
-// Which nodes belong to loops on several devices, for who cuts the step.
+// The nodes in loops on several devices, for partitioning.
 struct DistributedLoops {
-  // By node: the loop in whose iterations its outputs are; 0: none of these.
+  // By node: the loop whose iterations have its outputs; 0: none of these loops.
   std::vector<std::uint32_t> of_node;
-  // By loop, the leader first; loop 0 has none. The `next` of one loop stand side by side.
+  // By loop, the leader first; loop 0 has none. The `next` nodes of a loop are adjacent.
   std::vector<std::vector<LoopPart>> parts;
 };
 
-// Gives each device that has nodes of a loop a _LoopBody and a _LoopNext of its own, with the
-// variables and invariants that its nodes read. A loop on one device stays as it is.
+// Gives each device with nodes of a loop its own _LoopBody and _LoopNext, with the variables and
+// invariants that its nodes read. A loop on one device is not changed.
 //
 //   leader    predicate --> _LoopCond ---> _LoopNext         one more of what its nodes read,
 //                  ControlTrigger |^                         of each part, by its own _LoopBody
 //   another    of the iteration --|'
 //                                 '------> _LoopNext
 //
-// The leader is where the loop was placed. It tells the other parts the predicate of the next
-// iteration, once they are done with that `window` iterations before: no part is further ahead of
-// another, so that a channel holds so many tensors at most. A variable is carried by those who read
-// it, its last value by who makes it. After it edges lead from one part of a loop to another;
-// partition cuts them.
+// The leader is on the device where the loop was placed. It sends the other parts the predicate of
+// the next iteration when they have finished the iteration `window` before it: so no part is
+// further ahead of another, and a channel holds at most `window` tensors. A variable is in all
+// parts that read it; its last value is in the part that makes it. The new edges between parts of a
+// loop are cut by partition.
 //
 // REQUIRES: nodes are placed; `frames` are those of the step.
 DistributedLoops distribute_loops(StepGraph& step, const Frames& frames, const OpRegistry& ops);

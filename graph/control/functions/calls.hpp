@@ -1,4 +1,4 @@
-// What a call must be for the functions that it names.
+// Checks of calls against the functions that they name.
 #pragma once
 
 #include <string_view>
@@ -15,13 +15,13 @@ namespace troupe {
 // The function of that name; nullptr if there is none.
 using FindFunction = FunctionRef<const FunctionDef*(std::string_view)>;
 
-// Checks a node of role `call` beyond what its op says: its functions exist, take `arguments` and
-// agree on what they return. Sets the attributes `Tout` and `shapes` if they are missing. not_found
-// or invalid_argument names the function with its line; `call` is then half done.
+// Checks a node of role `call` beyond its op's definition: its functions exist, take `arguments`
+// and agree in their results. Sets the attributes `Tout` and `shapes` if they are missing.
+// not_found or invalid_argument names the function and its line; `call` may be partly changed.
 Status check_call(NodeDef& call, const std::vector<ValueType>& arguments, FindFunction find);
 
-// Whether running `call` can write the resource behind its input `input`, a handle: the functions
-// that it calls may, or those that these call.
+// Whether running `call` can write the resource behind input `input`, a handle: in its functions,
+// or in functions that these call.
 bool writes_input(const GraphDef& graph, const OpRegistry& ops, const NodeDef& call,
                   std::size_t input);
 

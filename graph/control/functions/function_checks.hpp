@@ -1,4 +1,4 @@
-// What a function from outside must be. Nothing of it is believed.
+// Checks of functions from outside, which are not trusted.
 #pragma once
 
 #include "core/status.hpp"
@@ -7,11 +7,11 @@
 
 namespace troupe {
 
-// What calls rely on, before the body was looked at: arguments are nodes of their own without
-// inputs, and types and shapes of results are as many as those. invalid_argument says what is not.
+// Checks what calls rely on, before the body: arguments are distinct nodes without inputs, and
+// there are as many result types and shapes as results. invalid_argument names the fault.
 Status check_signature(const FunctionDef& f, const OpRegistry& ops);
-// What the nodes of a body must be, once they are checked as a graph: only arguments are handles,
-// nothing is to be fed, and the results are what the signature says. invalid_argument names a node.
+// Checks the nodes of a body, after they were checked as a graph: only arguments are handles, there
+// are no placeholders, and the results match the signature. invalid_argument names a node.
 Status check_body(const FunctionDef& f, const OpRegistry& ops);
 
 }  // namespace troupe

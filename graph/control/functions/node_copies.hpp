@@ -1,4 +1,4 @@
-// Copies of nodes under new numbers.
+// Copies of nodes with new numbers.
 #pragma once
 
 #include <map>
@@ -10,31 +10,31 @@
 
 namespace troupe::detail {
 
-// Makes one list of nodes from another one: copies of nodes, whose inputs and control edges are in
-// new numbers then, and nodes that take their place or stand beside them. The old list stays as it
-// is. Lives as long as that.
+// Makes a list of nodes from another one: copies, whose inputs and control edges use the new
+// numbers, and nodes that replace or accompany them. The old list is not changed, and outlives
+// this.
 class NodeCopies {
  public:
   explicit NodeCopies(const std::vector<NodeDef>& from) : from_(from) {}
 
-  // Keeps the names of all old nodes from being given to others, until they are replaced.
+  // Reserves the names of all old nodes until they are replaced.
   void reserve_names();
-  // Appends a node in new numbers, and returns its own. Makes its name unique and sorts its control
-  // edges.
+  // Appends a node whose inputs use new numbers, and returns its number. Makes its name unique and
+  // sorts its control edges.
   NodeId append(NodeDef node);
-  // A copy of old node `id` in new numbers, to be appended. REQUIRES: what it takes is mapped.
+  // A copy of old node `id` with new numbers, to be appended. REQUIRES: its inputs are mapped.
   NodeDef moved(NodeId id) const;
-  // Appends `node` in the place of old node `id`, whose name is free for it.
+  // Appends `node` in place of old node `id`, and may use its name.
   NodeId replace(NodeId id, NodeDef node);
 
-  // From now on the new node or port stands for the old one.
+  // Maps an old node or port to a new one.
   void map(NodeId from, NodeId to) { nodes_.insert_or_assign(from, to); }
   void map_port(Port from, Port to) { ports_[from] = to; }
-  // The new node that stands for an old one; kNoNode if there is none.
+  // The new node for an old one; kNoNode if there is none.
   NodeId node(NodeId id) const;
-  // The new port that stands for an old one: the one that it was mapped to, or that of its node.
+  // The new port for an old one: the port that it was mapped to, or that of its node.
   Port port(Port from) const;
-  // The new nodes of these old ones, without those that have none.
+  // The new nodes of these old ones, where they exist.
   std::vector<NodeId> nodes(const std::vector<NodeId>& some) const;
 
   const NodeDef& made(NodeId id) const { return made_[id]; }
@@ -45,7 +45,7 @@ class NodeCopies {
  private:
   const std::vector<NodeDef>& from_;
   std::vector<NodeDef> made_;
-  std::unordered_map<NodeId, NodeId> nodes_;  // a function may take a few of many nodes
+  std::unordered_map<NodeId, NodeId> nodes_;  // sparse: a function may use few of many nodes
   std::map<Port, Port> ports_;
   UniqueNames names_;
 };

@@ -1,4 +1,4 @@
-// What a Switch may leave dead.
+// Nodes and outputs that a Switch may leave dead.
 #pragma once
 
 #include <string_view>
@@ -8,13 +8,13 @@
 
 namespace troupe {
 
-// Attribute that lowering leaves on the Merges of an If or Case inside of a branch: where the
-// branch is not taken, they are dead.
+// Attribute that lowering sets on the Merges of an If or Case inside a branch: they are dead if
+// that branch is not taken.
 inline constexpr std::string_view kConditionalAttr = "_conditional";
 
-// All three go by node, and differ in two cases. A Switch always has a dead output, but runs itself
-// where its inputs are there. A Merge brings branches together, so it is dead only where all of
-// them are, which is known of those with kConditionalAttr.
+// All three results are by node, and differ in two cases. A Switch always has a dead output, but
+// runs itself if its inputs are live. A Merge joins branches, so it is dead only if all of them
+// are, which is possible for those with kConditionalAttr.
 //
 //                               | Switch                     | Merge
 //   maybe_dead_nodes            | as its inputs              | if it has kConditionalAttr
@@ -23,10 +23,10 @@ inline constexpr std::string_view kConditionalAttr = "_conditional";
 //
 // Whether the node may not run in a run of the step.
 std::vector<bool> maybe_dead_nodes(const std::vector<NodeDef>& nodes, const OpRegistry& ops);
-// Whether one of its outputs may be dead: what who reads them has to reckon with.
+// Whether one of its outputs may be dead, so that readers must be prepared.
 std::vector<bool> nodes_with_dead_outputs(const std::vector<NodeDef>& nodes, const OpRegistry& ops);
-// Whether the node may not run, erring on that side: for order, where a Merge that waits for
-// nothing more would be too early.
+// Whether the node may not run, assumed so in doubt: for ordering, where a Merge could run too
+// early.
 std::vector<bool> maybe_dead_past_merges(const std::vector<NodeDef>& nodes, const OpRegistry& ops);
 
 }  // namespace troupe

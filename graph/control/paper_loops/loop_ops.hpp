@@ -1,5 +1,5 @@
-// The words in which a client writes a loop of its own (the paper, 4.4). Compiling makes a While of
-// them (raise.hpp): none is ever run.
+// The ops of client loops as in the paper (4.4). Compiling turns them into a While (raise.hpp), so
+// they are never run.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-// For a registry: Enter, Leave, Exit, NextIteration, LoopCond.
+// The ops for a registry: Enter, Leave, Exit, NextIteration, LoopCond.
 std::vector<OpDef> loop_ops();
 
 }  // namespace troupe

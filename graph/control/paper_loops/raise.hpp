@@ -1,29 +1,29 @@
-// From the loops that a client writes in the paper's words (section 4.4) to While.
+// Turns client loops made of the paper's primitives (section 4.4) into While.
 #pragma once
 
 #include "graph/passes/pass.hpp"
 
 namespace troupe {
 
-// Puts a While in the place of every cycle, in the step and in its functions; afterwards no node
-// has a back edge. What is behind the Enters of one name, up to the Leaves, is a loop:
+// Replaces every cycle, in the step and in its functions, by a While; afterwards no node has a back
+// edge. The nodes from the Enters with one name to the Leaves are a loop:
 //
 //   x --> Enter --> Merge -----> Switch --when_false--> Leave --> the last value
 //                   ^   |        ^    '---when_true--> body --> NextIteration --.
 //                   |   '-> condition --> LoopCond                              |
 //                   '-----------------------------------------------------------'
 //
-// It has one LoopCond, the predicate of its Switches, and a Merge of an Enter and a NextIteration
-// for each variable. What does not need what the Switches let through is the condition, and is
-// done once more than the rest. Where the body uses a value that the condition made, or the
-// condition writes variables, the condition becomes a function of its own, which is called before
-// the loop and at the end of the body; its values are variables of the While.
+// It has one LoopCond, the predicate of its Switches, and for each variable a Merge of an Enter and
+// a NextIteration. Nodes that do not depend on the Switches are the condition, and run once more
+// than the rest. If the body uses a value of the condition, or the condition writes variables, the
+// condition becomes a function that is called before the loop and at the end of the body; its
+// values are variables of the While.
 //
-// All that a node of a loop takes is of the same iteration of the same loop. What is the same in
-// each comes in by an Enter with `is_constant`, but for handles and constants, which may be used as
-// they are. Loops stand in loops, in branches, and beside each other.
+// All inputs of a node of a loop are from the same iteration of the same loop. Invariants enter
+// through an Enter with `is_constant`; handles and constants may be used directly. Loops may be in
+// loops, in branches, and side by side.
 //
-// invalid_argument for any other cycle: it names the nodes with their lines.
+// invalid_argument for any other cycle, naming its nodes with their lines.
 Status raise_loops(StepGraph& step, const Target& target);
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// Writes in functions that belong to training steps alone.
+// Writes in functions that only training steps run.
 #pragma once
 
 #include <set>
@@ -10,19 +10,19 @@
 
 namespace troupe {
 
-// Attribute of a write, a bool: only steps of which a node kMoveAveragesOp is a part do it.
+// Attribute of a write, a bool: only steps with a kMoveAveragesOp node run it.
 inline constexpr std::string_view kTrainingOnlyAttr = "training_only";
-// Asks for such writes: its control inputs are these, or nodes that run functions with them.
+// Requests such writes: its control inputs are these, or nodes that run functions with them.
 inline constexpr std::string_view kMoveAveragesOp = "MoveAverages";
 
-// The functions that have such writes, or call one that has.
+// The functions with such writes, or with calls of such functions.
 std::set<std::string> functions_with_averages(const std::vector<FunctionDef>& functions,
                                               const OpRegistry& ops);
 
-// A step runs a write outside of functions when it needs it. The writes in a function are run by
-// whatever runs the function, so those of training steps are left out here: unless the step asks
-// for them, calls run a function without them, of a name with "@". A function in which a loss is
-// minimised asks for itself.
+// A step runs a write outside functions only if it needs it, but a call runs all writes of its
+// function. So unless the step requests training-only writes, this replaces such functions by
+// copies without them, with an "@" in the name. A function in which a loss is minimised requests
+// its own.
 void leave_out_averages(StepGraph& step, const OpRegistry& ops);
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// Reads of variables that are the same in each iteration of a loop.
+// Reads of variables that are invariant in a loop.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace troupe {
 
-// Of the condition and the body of a loop that comes after `before`: makes the reads of variables
-// that neither of them writes, and no write comes before, once, before the loop. Both take the
-// value as an argument then. REQUIRES: they have their results, and are not finished.
+// For the condition and the body of a loop that comes after `before`: moves reads of variables
+// before the loop if neither of the two writes the variable and no write comes before the read.
+// Both then take the value as an argument. REQUIRES: they have their results, and are not finished.
 Status read_before_loop(const std::vector<Body*>& loop, const std::vector<Op>& before);
 
 }  // namespace troupe

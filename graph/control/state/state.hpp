@@ -1,33 +1,32 @@
-// Variables in loops: from effects to values.
+// Turns the state that loops read and write into values.
 #pragma once
 
 #include "graph/passes/pass.hpp"
 
 namespace troupe {
 
-// Afterwards no loop reads or writes a variable: what it has of one comes in as a value, what it
-// makes of one goes out as a value, and is written behind it.
+// Afterwards no loop reads or writes a variable: its value enters the loop, the new value leaves
+// it, and is written after the loop.
 //
 //   while (i < n) { v += x }     value = read v;  wrote = false
 //                                while (i < n) { value = value + x;  wrote = true }
 //                                if (wrote) v = value
 //
-// Of a variable that the loop writes the value is one more variable of the loop; a rule is applied
-// to it there by the op "_Rule" (ops/kernels/state/update.hpp). Branches and calls in the body take
-// it as an argument and return it. A read sees what the writes before it in its body left, before
-// it by data or control, or else what the body began with. Those of a loop that only reads get the
-// value from before the loop.
+// The value of a variable that the loop writes becomes a loop variable; the op "_Rule" applies a
+// rule to it (ops/kernels/state/update.hpp). Branches and calls in the body take it as an argument
+// and return it. A read sees the writes before it in its body, by data or control, or else the
+// value at the body's begin. In a loop that only reads a variable, it is an invariant.
 //
-// The variable is asked before the loop only where something in the loop looks at what it finds
-// there; then only once an iteration is to come, which lower does: it is given the handle for the
-// value. Among the nodes around it the loop is one that reads and writes: it comes after the
-// writes before it, and what uses the variable behind it comes after that write.
+// The variable is read before the loop only if its first value is used; and only if there is an
+// iteration, for which lower gets the handle instead of the value. For the nodes around it, the
+// loop is one node that reads and writes: it comes after earlier writes, and later uses of the
+// variable come after its write.
 //
-// Elements of a dataset are state, too: how many of them the run has taken so far is one more
-// variable of the loop, which begins with those taken outside of loops and in the loop before it.
+// Dataset elements are state, too: the number of elements taken by the run so far is a loop
+// variable, which begins with those taken outside loops and in earlier loops.
 //
-// Functions become other functions, of names with "@"; names of nodes in them stay, so that
-// gradients find their values.
+// Changed functions get new names with "@"; the names of their nodes stay, so that gradients find
+// their values.
 Status thread_state(StepGraph& step, const Target& target);
 
 }  // namespace troupe

@@ -9,17 +9,17 @@
 
 namespace troupe {
 
-// Makes the new nodes of a tape the body of a function. The arguments of the function are there at
-// once; what they are used for comes once the tape is differentiated, with run(). A value that is
-// older than the gradient is saved by name. Lives as long as the body is open.
+// Makes a function's body from the new nodes of a tape. The constructor adds the function's
+// arguments; run() adds the rest, once the tape is differentiated. Values older than the gradient
+// are used by name (Saved). Lives as long as the body is open.
 class Extraction {
  public:
-  // `branch`: of the call that the function belongs to. `vague`: who calls it may know less of
-  // shapes than the tape does.
+  // `branch`: of the call that the function differentiates. `vague`: its callers may know less of
+  // shapes than the tape.
   Extraction(Tape& tape, Body& body, std::size_t branch, bool vague);
   Extraction(const Extraction&) = delete;
   Extraction& operator=(const Extraction&) = delete;
-  // Closes the body: it returns the gradients of the inputs `results`. Throws Error.
+  // Closes the body, which returns the gradients of the inputs `results`. Throws Error.
   void run(const std::vector<std::size_t>& results);
 
  private:

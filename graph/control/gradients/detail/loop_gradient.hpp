@@ -1,4 +1,4 @@
-// The gradient of a loop: backwards through its body.
+// The gradient of a loop: differentiates its body.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace troupe::detail {
 
-// Differentiates the body of a loop on a tape, finds what an iteration of that needs of the body's
-// values, and has the loop made that repeats it (reverse_loop.hpp). Lives for one loop_gradient().
+// Differentiates the body of a loop on a tape, finds the values of the body that this needs, and
+// makes the reverse loop (reverse_loop.hpp). Lives for one loop_gradient().
 class LoopGradient {
  public:
   explicit LoopGradient(GradContext& c);
@@ -34,10 +34,10 @@ class LoopGradient {
   GradContext& c_;
   LoopTape loop_;
   const bool saves_values_;
-  const Tape& tape_;           // of the loop
-  GraphBuilder& g_;            // of the tape
+  const Tape& tape_;           // the loop's
+  GraphBuilder& g_;            // the tape's
   std::vector<bool> flows_;    // by variable: has a gradient
-  std::vector<bool> reached_;  // by node of the body: on a way from such to its input
+  std::vector<bool> reached_;  // by node of the body: on a path from such a variable to its input
   IterationGradient out_;
 };
 

@@ -1,10 +1,10 @@
-// The gradient of a function that calls itself, by a function that does so, too.
+// The gradient of a recursive function: a recursive function.
 //
 //   y = f(x)      dx = f_grad(y:saved, x, dy)
 //
-// A gradient function calls itself where its function does, so what it takes and returns is settled
-// before its body is there: gradients come of all results and go to all arguments that can have
-// one, zeros where none flows.
+// A gradient function calls itself where its function does, so its signature is fixed before its
+// body is made: it takes gradients of all results, and returns gradients of all arguments that can
+// have one, zeros where none flows.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@
 
 namespace troupe {
 
-// Whether a function of the graph calls itself, also by branches, loops and other functions.
+// Whether a function of the graph calls itself, also through branches, loops and other functions.
 bool calls_itself(GraphBuilder& g, const std::string& function);
 // The GradFn of a Call of such a function. Throws Error, naming the call, if a gradient of a
-// variable's handle is wanted.
+// variable's handle is requested.
 std::vector<Output> recursive_gradient(GradContext& c);
 
 }  // namespace troupe

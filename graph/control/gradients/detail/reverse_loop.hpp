@@ -1,4 +1,4 @@
-// The gradient of a loop: the loop that goes backwards.
+// The gradient of a loop: the reverse loop.
 #pragma once
 
 #include <string>
@@ -9,27 +9,27 @@
 
 namespace troupe::detail {
 
-// Makes a While that goes through the iterations of another one from the last to the first. Its
-// variables are the number of iterations to go, the gradients of the loop's variables, the sums of
-// the gradients of its invariants, and the lists of what it needs of the body's values, which it
-// takes apart from their ends. Lives for one call of make().
+// Makes a While over the iterations of another one in reverse order. Its variables are the number
+// of iterations left, the gradients of the loop's variables, the sums of the gradients of its
+// invariants, and the lists of body values that it needs, which it pops. Lives for one call of
+// make().
 class ReverseLoop {
  public:
-  // `c` is of the loop that is differentiated; `iteration` is what this one repeats.
+  // `c`: for the differentiated loop. `iteration`: what this loop repeats.
   ReverseLoop(GradContext& c, const LoopTape& loop, const IterationGradient& iteration);
 
-  // Adds the loop. Output r + 1 of it is the gradient of result r of the iteration. Throws Error.
+  // Adds the loop. Its output r + 1 is the gradient of result r of the iteration. Throws Error.
   Op make();
 
  private:
-  // An argument of the loop that goes backwards, and what is passed.
+  // An argument of the reverse loop, and the value passed.
   struct Argument {
     std::string name;
     ValueType type;
     Output passed;
     Port stands_for;    // on the tape
-    ValueType element;  // of a list whose last element is what it stands for
-    PartialShape known = PartialShape::unknown();  // of what its type does not tell the shape
+    ValueType element;  // of a list whose last element stands for the port
+    PartialShape known = PartialShape::unknown();  // shape, if known better than by the type
   };
   void list_arguments();
   void add_lists();
@@ -45,7 +45,7 @@ class ReverseLoop {
   const LoopTape& loop_;
   const IterationGradient& iteration_;
   std::vector<Argument> arguments_;
-  std::size_t variables_ = 0, reverses_ = 0;  // of arguments: how many are variables; which saved
+  std::size_t variables_ = 0, reverses_ = 0;  // number of variables; index of the saved handle
 };
 
 }  // namespace troupe::detail

@@ -1,4 +1,4 @@
-// What gradient functions are made of.
+// The tape, from which gradient functions are made.
 #pragma once
 
 #include <memory>
@@ -12,35 +12,35 @@
 
 namespace troupe {
 
-// What a function is differentiated over: itself, or with the functions that it is the gradient of.
+// The body that is differentiated: a function, together with the functions that it differentiates.
 struct Tape {
   std::unique_ptr<GraphBuilder> body;
   std::vector<TapeLayer> layers;
   std::vector<Port> inputs, outputs;  // its arguments and results
   NodeId end = 0;                     // nodes from here on are new
-  std::vector<Output> dy;             // arguments to be
-  std::vector<Output> dx;             // by input; empty where none flows
+  std::vector<Output> dy;             // will be arguments
+  std::vector<Output> dx;             // by input; empty if none flows
 
   Output input(std::size_t i) const { return {body.get(), inputs[i]}; }
 };
 
 // The tape of a function that is about to be differentiated.
 Tape tape_of(const FunctionRecord& record);
-// Notes in the record of a gradient function what its own gradient is made of. `results`: the
-// inputs whose gradients it returns. Takes the tape's body.
+// Keeps the tape in the record of a gradient function, for its own gradient. `results`: the inputs
+// whose gradients it returns. Takes the tape's body.
 void remember(Tape& tape, const std::vector<std::size_t>& results, const std::string& name,
               FunctionRecord& made);
 
-// Adds a node that becomes an argument of the gradient function.
+// Adds a node that will be an argument of the gradient function.
 Output add_argument(GraphBuilder& g, const ValueType& type, std::string_view name);
-// Of several handles on one variable the first one gets the gradient of all, since those around the
-// call are added up: whether x is the first. True for anything else. `known`: the variables so far.
+// Whether x is the first handle of its variable (which gets the gradient of all its handles, since
+// the caller adds them up); true for anything else. `known`: the variables so far.
 bool is_first_of_variable(const Output& x, std::set<std::string>& known);
-// Zeros of the shape of the variable behind a handle. Throws Error if the shape is not known.
+// Zeros with the shape of a handle's variable. Throws Error if the shape is not known.
 Output zeros_of_variable(GraphBuilder& g, const Output& handle, DType dtype);
 
-// Marks a function as one that is being differentiated, while it lives. Throws Error for one that
-// is: it calls itself, and would be differentiated for ever.
+// Marks a function as being differentiated, while it lives. Throws Error if it already is: a
+// recursive function would be differentiated forever.
 class Differentiating {
  public:
   explicit Differentiating(FunctionRecord& record);

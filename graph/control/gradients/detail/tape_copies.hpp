@@ -1,4 +1,4 @@
-// Nodes of a tape on their way into another builder.
+// Copies nodes of a tape into another builder.
 #pragma once
 
 #include <functional>
@@ -9,19 +9,18 @@
 
 namespace troupe {
 
-// The value of a port, if it is a constant so small that a copy of it is cheaper than saving it;
-// else nullptr.
+// The value of a port if it is a constant small enough to copy instead of saving it, else nullptr.
 const Tensor* small_constant(const GraphBuilder& from, Port p);
 
-// Copies nodes of one builder into another one, in the order of its calls. Small constants are
-// copied on demand. Lives as long as both builders.
+// Copies nodes of one builder into another, in the order of the calls of copy(). Small constants
+// are copied on demand. Both builders outlive it.
 class TapeCopies {
  public:
   // `missing` makes the value of a port that was neither copied nor mapped.
   TapeCopies(const GraphBuilder& from, GraphBuilder& to, std::function<Output(Port)> missing)
       : from_(from), to_(to), missing_(std::move(missing)) {}
 
-  // From now on `value` stands for the port, unless another value does already.
+  // Maps the port to `value`, unless it is already mapped.
   void map(Port p, const Output& value) { values_.emplace(p, value); }
   bool has(Port p) const { return values_.contains(p); }
   // The value of the port in the other builder.

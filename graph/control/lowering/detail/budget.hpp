@@ -1,4 +1,4 @@
-// How much the functions of a step may become.
+// Limits the size of a step's lowered functions.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace troupe::detail {
 
-// Limits the nodes, edges and names that lowering makes of functions: functions that call each
-// other twice a level would fill any memory. The limit is in proportion to what was given. Lives
-// for one pass over a step. REQUIRES: check_size() comes before spend().
+// Limits the nodes, edges and names that lowering makes of functions: functions that each call the
+// next one twice would grow exponentially. The limit is proportional to the graph. Lives for one
+// pass over a step. REQUIRES: check_size() comes before spend().
 class Budget {
  public:
   Budget(const FunctionTable& functions, const OpRegistry& ops);
 
-  // Sets the limit for a step of these nodes, before anything is lowered. Where copies of functions
-  // would be too many, large ones are called, like those that call themselves. resource_exhausted,
-  // naming the call, if what is left is still too much.
+  // Sets the limit for a step of these nodes, before lowering. If copies of functions would exceed
+  // it, large functions are called instead, like recursive ones. resource_exhausted, naming the
+  // call, if the rest is still too large.
   Status check_size(const std::vector<NodeDef>& nodes);
-  // Whether a function is called rather than copied, because copies of it would be too large.
+  // Whether a function is called instead of inlined because copies of it would be too large.
   bool is_called(const FunctionDef& f) const { return called_[functions_.index(f)]; }
 
   // Counts `more` nodes and edges. resource_exhausted, naming `what`, once there are too many.

@@ -1,4 +1,4 @@
-// From calls to the nodes that stand in their places.
+// Replaces calls by nodes.
 #pragma once
 
 #include <functional>
@@ -10,11 +10,11 @@
 
 namespace troupe::detail {
 
-// Lowers a Call, an If, a Case or a While: has its functions inlined, and makes what stands around
-// them. Lives for one pass over a step, as long as the parts that it is given.
+// Lowers a Call, If, Case or While: has its functions inlined, and makes the nodes around them.
+// Lives for one pass over a step, as long as the parts that it is given.
 class CallLowering {
  public:
-  // Puts the nodes of a function at a place; calls in it come back here.
+  // Inlines a function at a place; calls in it return to this class.
   using InlineBody =
       std::function<Expected<Inlined>(const FunctionDef&, const std::vector<Value>&, const Place&)>;
   CallLowering(const FunctionTable& functions, Budget& budget, StepWriter& out, ShapeChecks& shapes,
@@ -30,8 +30,8 @@ class CallLowering {
         recursive_(recursive),
         inline_body_(std::move(inline_body)) {}
 
-  // Lowers a call with these inputs at that place. `wants_done`: a node comes after the call, so
-  // `done` of the result is filled in. Errors name the calls and functions on the way.
+  // Lowers a call with these inputs at that place. `wants_done`: fill in `done` of the result,
+  // because a node comes after the call. Errors name the enclosing calls and functions.
   Expected<Lowered> lower(const NodeDef& call, const std::vector<Value>& inputs, Place place,
                           bool wants_done);
 
@@ -59,7 +59,7 @@ class CallLowering {
   SavedValues& saved_;
   RecursiveCalls& recursive_;
   const InlineBody inline_body_;
-  std::vector<const FunctionDef*> open_;  // that are being inlined, outermost first
+  std::vector<const FunctionDef*> open_;  // functions being inlined, outermost first
 };
 
 }  // namespace troupe::detail

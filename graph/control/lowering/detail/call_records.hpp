@@ -1,11 +1,11 @@
-// What a call of a function that calls itself had, on its way to the call that goes back over it.
+// Values of a recursive call, passed to the call that differentiates it.
 //
 //   f        ListEmpty -> _Keep(value) -> _Keep(value) ... -> _FunctionReturn: results, record
 //                                                                                |
 //   f_grad   _FunctionBody -> record -> _Kept(value) -> _Kept(value) ...  <------'
 //
-// Entries are of any type; the record of a call inside is one of them, so that all records of a
-// call are a tree like the calls. A value on a branch that was not taken has an empty entry.
+// Entries have any type. The record of an inner call is an entry, so records form a tree like the
+// calls. A value on a branch that was not taken has an empty entry.
 #pragma once
 
 #include <deque>
@@ -18,24 +18,24 @@
 
 namespace troupe::detail {
 
-// A function that stays one, since it calls itself, or goes back over one that does. What its
-// gradient needs of a call is its record: a list that the call returns behind its results.
+// A function that is not inlined: recursive or too large, or the gradient of such a function. The
+// record of a call is the list of values that its gradient needs, returned after its results.
 struct RecursiveFunction {
   const FunctionDef* function = nullptr;
-  std::vector<std::uint32_t> handles;  // of a gradient function: the runs that it is passed
-  std::map<NodeId, Value> bound;       // handles on resources, by argument: not handed on
+  std::vector<std::uint32_t> handles;  // of a gradient function: the runs passed to it
+  std::map<NodeId, Value> bound;       // resource handles by argument: not passed in calls
   std::uint32_t number = 0;            // in its region
   std::uint32_t frame = 0;
-  std::uint32_t run = 0;  // what it leaves
-  Place body, inside;     // of its nodes; of what is made for it
+  std::uint32_t run = 0;  // the run of its calls
+  Place body, inside;     // of its own nodes; of nodes made for it
   NodeId begin = kNoNode, end = kNoNode;
   bool effects = false;
-  std::vector<NodeId> calls;  // nodes whose outputs its results are
-  // What it records: the list so far, and the values in it.
+  std::vector<NodeId> calls;  // nodes that call it
+  // Its record: the list so far, and the values in it.
   Port record;
   std::vector<Port> recorded;
   std::map<Port, std::size_t> index;
-  // What it recalls of the function that it goes back over: nodes, by index in the record.
+  // The values from the record of the function that it differentiates: nodes by index.
   RecursiveFunction* reverses = nullptr;
   Port recalled_from;
   std::map<std::size_t, NodeId> recalled;
@@ -44,30 +44,30 @@ struct RecursiveFunction {
 };
 
 // Owns the functions of a step that stay functions, and makes their records. A function has a
-// record once somebody asks for a value of one of its calls. Lives for one pass over a step; a
-// reference to a function lives as long.
+// record once a value of one of its calls is requested. Lives for one pass over a step, as do
+// references to functions.
 class CallRecords {
  public:
   CallRecords(StepWriter& out, const Loops& loops) : out_(out), loops_(loops) {}
 
-  // Adds a function that leaves `run` and whose nodes are in `frame`.
+  // Adds a function with run `run`, whose nodes are in `frame`.
   RecursiveFunction& add(const FunctionDef& f, std::uint32_t run, std::uint32_t frame);
-  // nullptr if the run or the frame is not that of a function that stays.
+  // nullptr if the run or frame is not that of such a function.
   RecursiveFunction* of_run(std::uint32_t run) const;
   RecursiveFunction* in_frame(std::uint32_t frame) const;
 
-  // Says that a node in `frame` has records of other calls among its outputs.
+  // Notes that a node in `frame` has records of other calls among its outputs.
   void has_records(NodeId node, std::uint32_t frame) { frame_of_.emplace(node, frame); }
-  // The frame of such a node; nullptr for any other node.
+  // The frame of such a node; nullptr for others.
   const std::uint32_t* frame_of(NodeId node) const;
 
-  // From now on calls of the function return a record.
+  // Makes calls of the function return a record.
   void begin(RecursiveFunction& member);
-  // In a call of `member`, a value of the call that it goes back over. REQUIRES: that function has
+  // In a call of `member`, a value of the call that it differentiates. REQUIRES: that function has
   // a record.
   Value recall(RecursiveFunction& member, const Value& value);
-  // Takes records apart in their order, once everything is lowered. Returns whether there are any;
-  // resource_exhausted if they are too much for the budget.
+  // Orders the reads of records, once everything is lowered. Returns whether there are any records;
+  // resource_exhausted if they exceed the budget.
   Expected<bool> settle(Budget& budget);
 
  private:
@@ -77,7 +77,7 @@ class CallRecords {
   const Loops& loops_;
   std::deque<RecursiveFunction> members_;
   std::unordered_map<std::uint32_t, RecursiveFunction*> of_run_, in_frame_;
-  std::map<NodeId, std::uint32_t> frame_of_;  // by the node that has a record
+  std::map<NodeId, std::uint32_t> frame_of_;  // by node with a record
 };
 
 }  // namespace troupe::detail

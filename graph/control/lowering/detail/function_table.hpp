@@ -1,4 +1,4 @@
-// The functions of the step that is being lowered.
+// The functions of the step being lowered.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace troupe::detail {
 
-// Finds functions by name and nodes in them. What it is asked about a body it computes once.
+// Finds functions and their nodes by name. Caches what it computes about a body.
 // REQUIRES: the functions outlive it and do not change.
 class FunctionTable {
  public:
@@ -19,13 +19,13 @@ class FunctionTable {
   const std::vector<FunctionDef>& all() const { return functions_; }
   // nullptr if there is no such function.
   const FunctionDef* find(std::string_view name) const;
-  // The position of one of the functions.
+  // The index of a function.
   std::size_t index(const FunctionDef& f) const { return std::size_t(&f - functions_.data()); }
   // The node of that name in the body; kNoNode if there is none.
   NodeId find_node(const FunctionDef& f, const std::string& name);
-  // By node of the body, whether a Switch in the body may leave one of its outputs dead.
+  // By node of the body, whether a Switch of the body may leave one of its outputs dead.
   const std::vector<bool>& may_die(const FunctionDef& f);
-  // Which functions call themselves.
+  // The recursive functions.
   const Recursion& recursion() const { return recursion_; }
 
  private:

@@ -1,4 +1,4 @@
-// Puts functions in the place of calls.
+// Inlines functions.
 #pragma once
 
 #include <string>
@@ -18,9 +18,8 @@
 
 namespace troupe::detail {
 
-// Copies the nodes of functions into a step, node by node, and has what stands around them made:
-// each part of lowering that has a state of its own is a class of its own. Lives for one pass over
-// a step, as long as the functions and the Rewriter.
+// Copies the nodes of functions into a step, node by node. Each part of lowering with its own state
+// is a class. Lives for one pass over a step, as long as the functions and the Rewriter.
 //
 //   Inliner <--> CallLowering --> RecursiveCalls --> SavedValues --> CallRecords
 //      |           |      |              |              |               |
@@ -33,9 +32,9 @@ class Inliner {
   Inliner(const Inliner&) = delete;
   Inliner& operator=(const Inliner&) = delete;
 
-  // Sets the limit of what may become of the calls among these nodes, see Budget. Comes first.
+  // Sets the size limit for the calls among these nodes, see Budget. Called first.
   Status check_size(const std::vector<NodeDef>& nodes) { return budget_.check_size(nodes); }
-  // Makes the nodes of one pass. Names of nodes that stay have to be reserved in it.
+  // Makes the nodes of the pass. The caller reserves the names of nodes that stay.
   StepWriter& writer() { return out_; }
 
   // Lowers a call of the step, see CallLowering.
@@ -43,13 +42,13 @@ class Inliner {
                           bool wants_done) {
     return calls_.lower(call, inputs, std::move(place), wants_done);
   }
-  // What a node of role `saved` outside of all functions stands for, see SavedValues.
+  // The value of a node of role `saved` outside all functions, see SavedValues.
   Expected<Value> saved(const NodeDef& node, const Value& handle) {
     return saved_.find(node, handle, 0);
   }
 
-  // Once everything is lowered: loops that got more variables, see Loops, and whether calls got
-  // records, see CallRecords.
+  // Called once everything is lowered: the loops with more variables, see Loops, and whether calls
+  // have records, see CallRecords.
   Loops::Moved settle_variables() { return loops_.settle(); }
   Expected<bool> settle_records() { return records_.settle(budget_); }
 

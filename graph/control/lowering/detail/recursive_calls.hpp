@@ -1,5 +1,4 @@
-// Functions that call themselves, which are not put in the place of their calls
-// (graph/control/functions/recursion.hpp).
+// Lowering of functions that are not inlined (graph/control/functions/recursion.hpp).
 #pragma once
 
 #include <map>
@@ -14,8 +13,8 @@
 namespace troupe::detail {
 
 // Makes the nodes around functions that stay functions: _FunctionBody, _Invoke, _FunctionReturn.
-// The functions that a call from outside may reach are its region. One region is lowered at a time;
-// it is all on one device. Lives for one pass over a step.
+// The functions that a call from outside may reach are its region, which is on one device. One
+// region is lowered at a time. Lives for one pass over a step.
 class RecursiveCalls {
  public:
   RecursiveCalls(const FunctionTable& functions, const Budget& budget, StepWriter& out,
@@ -28,20 +27,20 @@ class RecursiveCalls {
         saved_(saved),
         shapes_(shapes) {}
 
-  // Whether a call of the function with these inputs stays a call: the function calls itself, is
-  // too large to be copied, or goes back over one that stays.
+  // Whether a call of the function with these inputs stays a call: the function is recursive, too
+  // large to inline, or the gradient of one that stays.
   bool stays(const FunctionDef& f, const std::vector<Value>& inputs) const;
   // Whether a region is being lowered.
   bool is_inside() const { return region_ != nullptr; }
-  // Narrows the device of the region to that of a node in it. unimplemented, naming the node, if
-  // they contradict each other. REQUIRES: is_inside().
+  // Adds a node's device constraint to the region's. unimplemented, naming the node, if they
+  // contradict each other. REQUIRES: is_inside().
   Status check_device(const NodeDef& node);
 
-  // Puts the nodes of a function at a place.
+  // Inlines a function at a place.
   using InlineBody =
       FunctionRef<Expected<Inlined>(const FunctionDef&, const std::vector<Value>&, const Place&)>;
-  // Lowers a call of a function that stays one. If it comes from outside, all functions that it
-  // reaches are lowered with it, by `inline_body`.
+  // Lowers a call of a function that stays. If it is from outside, lowers all functions that it
+  // reaches by `inline_body`.
   Expected<Lowered> lower(const NodeDef& call, const FunctionDef& f, std::vector<Value> inputs,
                           const Place& inside, InlineBody inline_body);
 
@@ -49,10 +48,10 @@ class RecursiveCalls {
   // The functions that a call from outside may reach.
   struct Region {
     NodeDef call;
-    Place inside;       // of the call; of nodes it has the loop
-    DeviceName device;  // all that its nodes say of theirs
+    Place inside;       // of the nodes
+    DeviceName device;  // the common constraint of its nodes
     std::vector<RecursiveFunction*> members;
-    // By what they are passed of handles.
+    // By function and handles passed to it.
     std::map<std::pair<const FunctionDef*, std::vector<std::uint32_t>>, RecursiveFunction*> known;
   };
   Expected<Lowered> invoke(const NodeDef& call, const FunctionDef& f,
@@ -77,7 +76,7 @@ class RecursiveCalls {
   CallRecords& records_;
   SavedValues& saved_;
   ShapeChecks& shapes_;
-  Region* region_ = nullptr;  // that is being lowered
+  Region* region_ = nullptr;  // the one being lowered
 };
 
 }  // namespace troupe::detail

@@ -1,4 +1,4 @@
-// What gradient functions use of the runs of the functions that they belong to.
+// Values of lowered calls that gradient functions use.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,28 @@
 
 namespace troupe::detail {
 
-// Keeps what each call left when it was lowered, its run, and finds in it what nodes of role
-// `saved` name. A value of an iteration goes to the loop that goes back over it in a list, one of a
-// call in the record of the call, and what is the same in each iteration comes from where the loop
-// has it from. Lives for one pass over a step.
+// Keeps the values of each lowered call, its run, and finds in it what nodes of role `saved` name.
+// A value of an iteration is passed to the reverse loop in a list, a value of a recursive call in
+// the call's record; an invariant is taken from before the loop. Lives for one pass over a step.
 class SavedValues {
  public:
   SavedValues(FunctionTable& functions, StepWriter& out, Loops& loops, CallRecords& records)
       : functions_(functions), out_(out), loops_(loops), records_(records) {}
 
-  // Adds what a call left, by branch, and returns the number of the run. That of a function that
-  // calls itself is empty until set_run().
+  // Adds a call's values, by branch, and returns the number of the run. For a function that is not
+  // inlined it is empty until set_run().
   std::uint32_t add_run(std::vector<Inlined> branches);
   void set_run(std::uint32_t run, Inlined body);
   const std::vector<Inlined>& run(std::uint32_t run) const { return runs_[run]; }
 
-  // What a node of role `saved` in `frame` stands for. `handle` is what a call saved.
+  // The value of a node of role `saved` in `frame`. `handle`: the `saved` output of a call.
   // invalid_argument, naming the node, if the call has no such value.
   Expected<Value> find(const NodeDef& node, const Value& handle, std::uint32_t frame);
-  // The loop that left `handle`. invalid_argument, naming the node, if it was none.
+  // The loop whose `saved` output `handle` is. invalid_argument, naming the node, if it is not a
+  // loop's.
   Expected<std::uint32_t> loop_of(const NodeDef& node, const Value& handle) const;
-  // A value of frame `from`, as the corresponding iteration or call of frame `to` has it.
-  // invalid_argument if `to` is neither in `from` nor goes back over it.
+  // A value of frame `from`, for the corresponding iteration or call of frame `to`.
+  // invalid_argument if `to` is neither in `from` nor reverses it.
   Expected<Value> bring(const Value& value, std::uint32_t from, std::uint32_t to);
 
  private:
@@ -44,7 +44,7 @@ class SavedValues {
   StepWriter& out_;
   Loops& loops_;
   CallRecords& records_;
-  std::vector<std::vector<Inlined>> runs_;  // of calls: their branches
+  std::vector<std::vector<Inlined>> runs_;  // by call and branch
 };
 
 }  // namespace troupe::detail

@@ -1,4 +1,4 @@
-// Shapes that only a run knows.
+// Checks of shapes that are known only in the run.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace troupe::detail {
 
-// Puts an _EnsureShape behind a value where less is known of its shape than a function or a loop
-// declares: a run checks it, with the line. A value of which enough is known stays as it is.
-// invalid_argument if the registry lacks that op. Lives for one pass over a step.
+// Adds an _EnsureShape after a value if its known shape does not imply the shape that a function or
+// loop declares: the run checks it and names the line. invalid_argument if the registry lacks that
+// op. Lives for one pass over a step.
 class ShapeChecks {
  public:
   explicit ShapeChecks(StepWriter& out) : out_(out) {}
@@ -21,14 +21,14 @@ class ShapeChecks {
   // `value` as result k of the function.
   Expected<Value> result(const FunctionDef& f, std::size_t k, const Value& value,
                          const Place& place);
-  // What the variables of a loop are at first: the leading ones of `arguments`, which it replaces.
+  // The first values of a loop's variables: replaces the leading ones of `arguments`.
   Status first_variables(const NodeDef& loop, const FunctionDef& body,
                          std::vector<Value>& arguments, const Place& before);
-  // What they are next: the results of an iteration, which it replaces.
+  // The next values: replaces the results of `iteration`.
   Status next_variables(const NodeDef& loop, Inlined& iteration, const Place& frame);
 
  private:
-  // The check's name, the message of a run in which the shape is another one, and its line.
+  // The name of the check's node, the message if the shape differs, and the line.
   struct Check {
     std::string name, message;
     Site site;

@@ -1,4 +1,4 @@
-// Nodes that lowering makes.
+// Writes the nodes that lowering makes.
 #pragma once
 
 #include <string>
@@ -11,59 +11,59 @@
 
 namespace troupe::detail {
 
-// Appends nodes to the step that is being lowered. All nodes of lowering go through it, so their
-// names are unique. Lives for one pass over a step, as long as the Rewriter that it writes to.
+// Appends nodes to the step being lowered. All nodes of lowering go through it, so their names are
+// unique. Lives for one pass over a step, as long as its Rewriter.
 class StepWriter {
  public:
   StepWriter(const OpRegistry& ops, Rewriter& out) : ops_(ops), out_(out) {}
 
   const OpRegistry& ops() const { return ops_; }
-  // Keeps a name from being given to a node that is made here.
+  // Nodes made here will not get this name.
   void reserve_name(const std::string& name) { names_.insert(name); }
 
   // --- nodes that exist ---
 
-  // A node of the new step. The reference holds until the next node is appended.
+  // A node of the new step. The reference is valid until the next node is appended.
   const NodeDef& node(NodeId id) const { return out_.graph().nodes[id]; }
   // The same, to be changed.
   NodeDef& edit(NodeId id) { return out_.edit(id); }
   DType dtype(Port port) const { return node(port.node).out_types[port.index]; }
   const PartialShape& shape(Port port) const { return node(port.node).out_shapes[port.index]; }
   bool is_handle(NodeId id) const { return troupe::is_handle(role_of(node(id), ops_)); }
-  // Whether the value is a handle on a resource.
+  // Whether the value is a resource handle.
   bool is_handle(const Value& value) const {
     return value.run == kNoRun && is_handle(value.port.node);
   }
-  // Whether the value is neither a handle nor what a call saved.
+  // Whether the value is a tensor, neither a handle nor a `saved` output.
   bool is_tensor(const Value& value) const {
     return value.run == kNoRun && !is_handle(value.port.node);
   }
-  // The output that loops hand on as `value`: follows it out of and around loops to its origin.
+  // The origin of `value`: follows values that loops only pass on.
   Port origin(Port value) const;
 
   // --- nodes in the making ---
 
-  // A node of the call's line that goes to `inside`. It is not in the step until it is appended.
+  // A node with the call's line for place `inside`. Not in the step until it is appended.
   NodeDef make(std::string_view name, std::string_view op, const NodeDef& call,
                const Place& inside) const;
-  // An Identity of the port, made in the same way.
+  // An Identity of the port, likewise.
   NodeDef make_identity(const NodeDef& call, std::string_view name, Port of,
                         const Place& inside) const;
-  // Adds the control edges without which the node would run too early, or in a branch that is not
-  // taken. `inputs` are the values that it takes.
+  // Adds the control edges that keep the node from running too early, or in a branch that is not
+  // taken. `inputs` are its input values.
   void anchor(NodeDef& node, const std::vector<Value>& inputs, const Place& place) const;
 
   // --- nodes that are appended ---
 
-  // Appends the node, whose inputs and control edges are in the numbers of the new step. Makes its
-  // name unique.
+  // Appends the node, whose inputs and control edges use numbers of the new step. Makes its name
+  // unique.
   NodeId append(NodeDef node);
-  // Appends a node that is dead where one of these values is, and returns it.
+  // Appends and returns a node that is dead if one of these values is.
   NodeId append_pivot(const NodeDef& call, const std::vector<Value>& values, Place inside);
-  // Appends a node that has the value.
+  // Appends a node whose output is the value.
   NodeId append_result(const NodeDef& call, const Value& value);
-  // Appends a trigger that runs after `effects` and is never dead, though a Switch of the client's
-  // may leave them dead.
+  // Appends a trigger that runs after `effects` and is never dead, even if a client's Switch leaves
+  // them dead.
   NodeId append_over(const std::string& name, std::vector<NodeId> effects, const NodeDef& like,
                      const Place& place);
 

@@ -1,5 +1,4 @@
-// The vocabulary of lowering: where values, functions and calls of a step are while functions are
-// put in the place of calls.
+// The data types of lowering: values, places, inlined functions and lowered calls.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +14,27 @@ namespace troupe::detail {
 
 inline constexpr std::uint32_t kNoRun = ~std::uint32_t{0};
 
-// Where a value of a body is in the lowered step.
+// A value of a body, in the lowered step.
 struct Value {
   Port port;
-  NodeId pivot = kNoNode;      // the value is dead where this node is; kNoNode: it is never dead
-  bool waits = false;          // it exists only after the nodes that the call comes after
-  std::uint32_t run = kNoRun;  // no tensor: the run of functions that a `saved` port stands for
+  NodeId pivot = kNoNode;      // the value is dead if this node is; kNoNode: never
+  bool waits = false;          // exists only after the nodes that the call comes after
+  std::uint32_t run = kNoRun;  // for a `saved` output instead of a tensor: the run of functions
 };
 
-// Constants of the functions of a loop. They are made once, before it, and enter its iterations.
+// Constants of the functions of a loop: made once, before it, and passed into its iterations.
 struct Constants {
   std::vector<std::pair<const NodeDef*, Value>> in_order;
   std::unordered_map<const NodeDef*, std::size_t> index;
 };
 
-// Where the nodes of a body go.
+// The place of a body's nodes.
 struct Place {
   std::string prefix;  // of names, with its '/'
   std::string device;
   std::vector<std::string> colocate;
   NodeId pivot = kNoNode;       // of the branch around it
-  std::vector<NodeId> control;  // what its nodes come after
+  std::vector<NodeId> control;  // nodes before all of them
   std::int32_t replica = -1;
   std::size_t depth = 0;
   Site site;                // of the call
@@ -48,18 +47,18 @@ struct Place {
 struct Inlined {
   const FunctionDef* function = nullptr;
   std::uint32_t frame = 0;
-  bool repeated = false;                   // the body of the loop that `frame` is
+  bool repeated = false;                   // the body of the loop `frame`
   std::vector<std::vector<Value>> values;  // by node and output
-  std::vector<std::vector<NodeId>> nodes;  // by node: what a node that comes after it comes after
+  std::vector<std::vector<NodeId>> nodes;  // by node: for control edges from it
   std::vector<NodeId> effects;             // nodes that must run when the call does
   std::vector<Value> results;
 };
 
 // A call that was lowered.
 struct Lowered {
-  std::vector<Value> outputs;  // of the call node, `saved` included
+  std::vector<Value> outputs;  // of the call node, including `saved`
   std::vector<NodeId> effects;
-  std::vector<NodeId> done;  // after these nodes the call is over; filled in on request
+  std::vector<NodeId> done;  // the call is over after these nodes; filled in on request
 };
 
 // "'x' (mnist.cpp:15)", for errors.

@@ -1,4 +1,4 @@
-// Which nodes of a client's own loops are in which.
+// The frames of client loops.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace troupe::detail {
 
-// Frames in the paper's sense: what is behind the Enters of one name that stand in one frame.
-// Number 0 is around all of them.
+// Frames as in the paper: the nodes behind the Enters with one name in one outer frame. Number 0 is
+// around all of them.
 struct ClientFrames {
   struct Frame {
     std::string name;
@@ -24,15 +24,15 @@ struct ClientFrames {
 
 // Constants and handles are the same in every frame.
 bool is_everywhere(const NodeDef& node, const OpRegistry& ops);
-// invalid_argument, naming the node and both of its inputs, where one takes from two frames.
+// invalid_argument, naming the node and both inputs, if a node takes inputs from two frames.
 Expected<ClientFrames> find_client_frames(const std::vector<NodeDef>& nodes, const OpRegistry& ops);
 
-// Behind what they take of each other, but for back edges; the smallest number first. The error
-// names those of a cycle.
+// `some` in topological order without back edges, the smallest number first. The error names the
+// nodes of a cycle.
 Expected<std::vector<NodeId>> in_order(const std::vector<NodeDef>& nodes, std::vector<NodeId> some,
                                        const OpRegistry& ops);
 
-// "'a' (a.cpp:3), 'b' (a.cpp:4)", of a few.
+// "'a' (a.cpp:3), 'b' (a.cpp:4)", for the first few.
 std::string nodes_text(const std::vector<NodeDef>& nodes, const std::vector<NodeId>& some);
 
 }  // namespace troupe::detail

@@ -1,4 +1,4 @@
-// A loop of a client's own, in the paper's words, taken apart.
+// The structure of a client loop.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace troupe::detail {
 
-// The nodes of one frame by what they are in its loop. Plain ones are of the condition or the body.
+// The nodes of a frame by their role in its loop. Ordinary ones are in the condition or the body.
 struct ClientLoop {
   struct Variable {
     NodeId enter, merge, next;
@@ -19,13 +19,13 @@ struct ClientLoop {
   std::vector<Variable> variables;
   std::vector<NodeId> enters, switches, leaves;
   std::vector<NodeId> condition, body;
-  std::vector<NodeId> waited_for;  // of the condition, what others of the loop come after
+  std::vector<NodeId> waited_for;  // condition nodes with control edges to others of the loop
   bool condition_writes = false;
   std::int64_t window = 0;
 };
 
-// The nodes of frame `f`, each behind what it takes of them. Loops in it are single nodes by now.
-// invalid_argument, naming the nodes of the frame with their lines, where that is no loop.
+// The nodes of frame `f`, in topological order. Loops in it are already single nodes.
+// invalid_argument, naming the nodes of the frame with their lines, if it is not a loop.
 Expected<ClientLoop> read_client_loop(const std::vector<NodeDef>& nodes, const ClientFrames& frames,
                                       std::uint32_t f, const OpRegistry& ops);
 

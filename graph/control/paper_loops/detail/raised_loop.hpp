@@ -1,4 +1,4 @@
-// A While in the place of a loop of a client's own.
+// Replaces a client loop by a While.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace troupe::detail {
 
-// The functions that raised loops consist of, beside those that were there.
+// The functions made for raised loops.
 class RaisedFunctions {
  public:
   explicit RaisedFunctions(const std::vector<FunctionDef>& known);
 
-  // Not that of any function yet.
+  // A name that no function has.
   std::string fresh_name(const std::string& wanted) { return names_.take(wanted); }
   void add(FunctionDef f) { made_.push_back(std::move(f)); }
   std::vector<FunctionDef> take() { return std::move(made_); }
@@ -24,9 +24,9 @@ class RaisedFunctions {
   std::vector<FunctionDef> made_;
 };
 
-// Moves the nodes of the loop into functions, and puts in their place, in the frame around it: a
-// While of that name, under the LoopCond's number; under the number of an Enter a call of the
-// condition, if that is called; an Identity for each Leave. Returns the numbers of these.
+// Moves the nodes of the loop into functions, and puts into the frame around it: a While with that
+// name, under the LoopCond's number; if the condition is called, the call, under the number of an
+// Enter; and an Identity for each Leave. Returns the numbers of these.
 Expected<std::vector<NodeId>> raise_loop(const ClientLoop& loop, const std::string& name,
                                          std::vector<NodeDef>& nodes, const ClientFrames& frames,
                                          RaisedFunctions& functions, const OpRegistry& ops);

@@ -1,4 +1,4 @@
-// Functions that run in loops: what they read and write of variables becomes arguments and results.
+// Functions in loops: state that they read and write becomes arguments and results.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace troupe::detail {
 
-// The function of the name that `out` has: `f` with `in` as arguments and results. `bound`: the
-// resources of its arguments. Adds to `out` what the function does with the values that it takes.
-// unimplemented, naming a node, for what a loop cannot do with state.
+// A function with the name in `out`: `f` with the state `in` as arguments and results. `bound`: the
+// resources of its arguments. Adds to `out` how the function uses the values. unimplemented, naming
+// a node, for unsupported uses of state in a loop.
 Expected<FunctionDef> thread_body(StateThreading& all, const FunctionDef& f,
                                   const std::vector<std::string>& bound, const StateInLoop& in,
                                   ThreadedFunction& out);

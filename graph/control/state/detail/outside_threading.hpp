@@ -1,4 +1,4 @@
-// Around loops: the values that they begin with, and the writes behind them.
+// Nodes outside loops: the first values of loops, and the writes after them.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,9 @@
 
 namespace troupe::detail {
 
-// Copies nodes that are outside of all loops to `out`: those of a step, or of a function that is
-// called or a branch. Their loops take the state that they use as values, and what a loop made of a
-// variable is written behind it. `keys`: of those nodes. unimplemented, naming a node, for what a
-// loop cannot do with state.
+// Copies nodes outside all loops to `out`: those of a step, or of a called function or a branch.
+// Their loops take their state as values, and new values of variables are written after them.
+// `keys`: of those nodes. unimplemented, naming a node, for unsupported uses of state in a loop.
 Status thread_outside(StateThreading& all, const std::vector<NodeDef>& nodes, const Keys& keys,
                       NodeCopies& out);
 

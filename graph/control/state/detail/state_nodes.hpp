@@ -1,4 +1,4 @@
-// Nodes for state that goes through loops as a value.
+// Nodes for state that loops carry as values.
 #pragma once
 
 #include <string>
@@ -9,13 +9,12 @@
 namespace troupe::detail {
 
 NodeDef scalar_constant(std::string name, Tensor value, const Site& site);
-// A value that nobody looks at.
+// A value that is never used.
 Tensor none_of(DType dtype);
-// The dtype of the variable behind a handle; of a dataset, that of how many elements were taken.
+// The dtype of a handle's variable; for a dataset that of the number of elements taken.
 DType dtype_of_variable(const NodeDef& handle);
-// Makes a call take and give state: `first` behind the variables of a loop, which are as many, or
-// behind all arguments of another call, and behind the results; `last` behind the arguments. These
-// are ports of `copies`.
+// Adds state to a call: `first` after the loop's `variables`, or after all arguments of another
+// call, and after the results; `last` after the arguments. These are ports of `copies`.
 void add_state_to(NodeDef& call, std::size_t variables, const std::vector<Port>& first,
                   const std::vector<Port>& last, const NodeCopies& copies);
 

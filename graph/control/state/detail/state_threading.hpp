@@ -1,4 +1,4 @@
-// While state is threaded through loops.
+// The process of threading state through loops.
 #pragma once
 
 #include <map>
@@ -10,36 +10,36 @@
 
 namespace troupe::detail {
 
-// What goes into something in a loop beside its arguments, in that order, and comes out of it.
+// The state that a loop or function takes besides its arguments, in that order, and returns.
 struct StateSignature {
   std::vector<std::string> written;  // variables: values in and out
-  std::vector<std::string> flagged;  // of these: whether they were written, in and out
-  std::vector<std::string> read;     // items: in alone
+  std::vector<std::string> flagged;  // those with a flag, in and out: whether they were written
+  std::vector<std::string> read;     // items: in only
 };
 
-// Where it comes in and out of a function.
+// The position of state among a function's arguments and results.
 enum class StatePlace : std::uint8_t {
-  call,       // behind its arguments and results
-  condition,  // of a loop: what is written is behind the variables
+  call,       // after its arguments and results
+  condition,  // of a loop: written state is after the variables
   body,
 };
 
 struct ThreadedFunction {
   std::string name;
-  // Of the values that it takes: what it looks at, and what it may hand on as it is.
+  // Of its state: what it reads, and what it may pass on unchanged.
   std::set<std::string> needs, passes;
 };
 
-// State that goes through one function in a loop.
+// The state of one function in a loop.
 struct StateInLoop {
   StateSignature state;
   StatePlace place = StatePlace::call;
   std::size_t variables = 0;  // of the loop
-  bool ran = false;           // one bool more behind what is written, which becomes true
+  bool ran = false;           // another bool after the written state, set to true
 };
 
-// Makes other functions of those of a step: loops and calls of them take state as values. Each is
-// made once for what it takes. Lives for one pass over a step.
+// Makes new functions from those of a step, whose loops and calls take state as values. Each is
+// made once for each set of state. Lives for one pass over a step.
 class StateThreading {
  public:
   StateThreading(const std::vector<FunctionDef>& functions, const OpRegistry& ops)
@@ -51,23 +51,23 @@ class StateThreading {
   // unimplemented if the condition of a loop changes state.
   Status check_condition(const VariableUses& uses) const;
 
-  // From now on a loop is threaded that does not always write `flagged`.
+  // Begins a loop that does not always write `flagged`.
   void begin_loop(std::set<std::string> flagged) { flagged_ = std::move(flagged); }
-  // What goes in and out of something in that loop.
+  // The state of a function or node in that loop.
   StateSignature signature_of(const VariableUses& uses) const;
-  // Makes the function that stands for `f` in that loop. `bound`: the resources of its arguments.
+  // The function that replaces `f` in that loop. `bound`: the resources of its arguments.
   Expected<ThreadedFunction> inside(const FunctionDef& f, const std::vector<std::string>& bound,
                                     const StateInLoop& in);
-  // The name of the function that stands for `f` outside of loops.
+  // The name of the function that replaces `f` outside loops.
   Expected<std::string> outside_function(const FunctionDef& f,
                                          const std::vector<std::string>& bound);
-  // The name of a function that takes pairs of handle and value, of variables with these keys. It
-  // assigns the values if it `writes`, and else does nothing.
+  // The name of a function that takes (handle, value) pairs of variables with these keys, and
+  // assigns the values if it `writes`; otherwise it does nothing.
   std::string write_function(const std::vector<std::string>& keys, bool writes);
   std::vector<FunctionDef> take() { return std::move(made_); }
 
   VariableUsers users;
-  std::map<std::string, NodeDef> handles;  // of each variable in a loop
+  std::map<std::string, NodeDef> handles;  // by variable in a loop
 
  private:
   std::string fresh_name(const FunctionDef& f);

@@ -1,5 +1,5 @@
-// Which variables functions read and write, and of which datasets they take elements. That counts
-// as a write, of how many were taken.
+// The variables that functions read and write, and the datasets of which they take elements, which
+// counts as a write of the number taken.
 #pragma once
 
 #include <map>
@@ -13,53 +13,53 @@
 
 namespace troupe::detail {
 
-// By node, the resource_key of the variable or dataset that it is a handle on; "": none.
+// By node, the resource_key of its variable or dataset if it is a handle, else "".
 using Keys = std::vector<std::string>;
 
-// What something reads of variables, and what it writes.
+// The state that a node or function reads and writes.
 struct VariableUses {
   std::set<std::string> reads;     // items
   std::set<std::string> writes;    // keys
-  std::set<std::string> always;    // of these, whatever branches are taken
-  std::set<std::string> in_loops;  // of these, in a loop
-  bool loops = false;              // some of it is in a loop
+  std::set<std::string> always;    // those written whatever branches are taken
+  std::set<std::string> in_loops;  // those written in a loop
+  bool loops = false;              // some of the uses are in a loop
 
   void add(const VariableUses& other);
   friend bool operator==(const VariableUses&, const VariableUses&) = default;
 };
 
-// An item is what a read sees: the value of a variable, whose name is the variable's key, or
-// something else about it. Lives as long as the functions do not change.
+// An item is what a read sees: the value of a variable, whose name is the variable's key, or some
+// other property of it. REQUIRES: the functions do not change while it lives.
 class VariableUsers {
  public:
   VariableUsers(const std::vector<FunctionDef>& functions, const OpRegistry& ops);
 
-  // nullptr when there is none, as lowering will say.
+  // nullptr if there is none, which lowering will report.
   const FunctionDef* function(const std::string& name) const;
   Keys keys_of(const std::vector<NodeDef>& nodes) const;
   // `bound`: by argument.
   Keys keys_of(const FunctionDef& f, const std::vector<std::string>& bound) const;
-  // By argument of its functions.
+  // The resources of the arguments of the call's functions.
   std::vector<std::string> bound(const NodeDef& call, const Keys& keys) const;
   const VariableUses& of(const FunctionDef& f, const std::vector<std::string>& bound);
   VariableUses of(const NodeDef& node, const Keys& keys);
 
-  // A call of a function that calls itself: state goes through it as through a loop.
+  // Whether it is a call of a recursive function, which carries state like a loop.
   bool is_recursive(const NodeDef& call) const;
   bool calls_itself(const FunctionDef& f) const { return recursive_.contains(&f); }
 
-  // The item that a read sees; "": it reads no variable.
+  // The item that a node reads; "" if it reads no variable.
   std::string item_of(const NodeDef& node, const Keys& keys) const;
-  // A node that reads it.
+  // A node that reads the item.
   const NodeDef& reader(const std::string& item) const { return *readers_.at(item); }
   bool has_reader(const std::string& item) const { return readers_.contains(item); }
   // The variable of an item.
   const std::string& key_of(const std::string& item) const { return items_.at(item); }
   bool is_value(const std::string& item) const { return key_of(item) == item; }
-  // Does the key name a dataset? Of those that were found to be used.
+  // Whether the key is that of a used dataset.
   bool is_dataset(const std::string& key) const { return datasets_.contains(key); }
   bool takes_element(const NodeDef& node) const;
-  // A node that writes it.
+  // A node that writes the variable.
   const NodeDef& writer(const std::string& key) const { return *writers_.at(key); }
 
  private:
@@ -69,11 +69,11 @@ class VariableUsers {
   std::unordered_map<std::string_view, const FunctionDef*> by_name_;
   using Bound = std::pair<const FunctionDef*, std::vector<std::string>>;
   std::map<Bound, VariableUses> known_;
-  std::set<Bound> open_;  // functions that call themselves, while they are looked at
+  std::set<Bound> open_;  // functions being examined: to find recursive ones
   std::set<const FunctionDef*> recursive_;
   std::map<std::string, const NodeDef*> readers_, writers_;
   std::set<std::string> datasets_;
-  std::map<std::string, std::string> items_;  // item -> key; of each variable its own key, too
+  std::map<std::string, std::string> items_;  // item -> key; includes each variable's own key
 };
 
 }  // namespace troupe::detail

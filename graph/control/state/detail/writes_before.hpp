@@ -1,4 +1,4 @@
-// Which writes of variables nodes come after.
+// The writes of variables that nodes come after.
 #pragma once
 
 #include <map>
@@ -9,19 +9,19 @@
 
 namespace troupe::detail {
 
-// The writes of each variable among some nodes, in their order, and which of them each node comes
-// after. A write comes after the one before it.
+// The writes of each variable in a list of nodes, in order, and those that each node comes after. A
+// write comes after the one before it.
 class WritesBefore {
  public:
   explicit WritesBefore(const std::vector<NodeDef>& nodes) : nodes_(nodes), of_(nodes.size()) {}
 
-  // In the order of nodes: what it comes after by its inputs and control.
+  // Called in the order of nodes: finds the writes before it by its inputs and control edges.
   void visit(NodeId id);
-  // REQUIRES: it is the node visited last.
+  // The node is a write. REQUIRES: it was visited last.
   void write(NodeId id, const std::string& key);
-  // Without writing: it comes after all writes so far.
+  // The node comes after all writes so far, without writing.
   void come_after_all(NodeId id, const std::string& key);
-  // How many writes of the variable node `id` comes after, and how many there are so far.
+  // The number of writes of the variable before node `id`, and the number so far.
   std::size_t before(NodeId id, const std::string& key) const;
   std::size_t count(const std::string& key) const;
 
@@ -32,7 +32,7 @@ class WritesBefore {
   const std::vector<NodeDef>& nodes_;
   std::map<std::string, std::size_t> numbers_;
   std::vector<std::vector<NodeId>> writes_;     // by variable
-  std::vector<std::vector<std::uint32_t>> of_;  // by node and variable; as long as need be
+  std::vector<std::vector<std::uint32_t>> of_;  // by node and variable; as long as needed
 };
 
 }  // namespace troupe::detail
