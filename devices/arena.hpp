@@ -1,4 +1,4 @@
-// Arena: an allocator that recycles, because a step asks for the same sizes again and again.
+// Arena: an allocator that recycles blocks, because steps request the same sizes again and again.
 #pragma once
 
 #include <array>
@@ -15,32 +15,32 @@
 
 namespace troupe {
 
-// Where an arena gets its memory: the operating system, or a device's address space. Called
+// The source of an arena's memory: the operating system, or a device's address space. Called
 // rarely, by one thread at a time.
 class PageSource {
  public:
   virtual ~PageSource() = default;
   // At least `bytes`, aligned to 4 KiB, or nullptr.
   virtual void* take(std::size_t bytes) = 0;
-  // `bytes` as asked of take.
+  // `bytes`: as passed to take().
   virtual void give_back(void* pages, std::size_t bytes) noexcept = 0;
   virtual MemorySpace space() const { return MemorySpace::host; }
 };
 
-// Anonymous memory of this process, in huge pages where they fit.
+// Anonymous memory of this process, in huge pages where possible.
 std::unique_ptr<PageSource> host_pages();
 
-// Small blocks (up to 128 KiB) come in steps of 64 bytes up to 512 and in 8 sizes per doubling
-// above; each size has a free list behind a spinlock, fed from slabs that stay until the end. Large
-// blocks are pages of their own, kept when freed and reused for the best fit. The free lists live
-// outside the blocks: an arena never touches the memory it hands out, which may be a device's.
-// Safe to use from any thread.
+// Small blocks (up to 128 KiB) have sizes in steps of 64 bytes up to 512, and 8 sizes per doubling
+// above. Each size has a free list with a spinlock, filled from slabs that are never returned.
+// Large blocks have their own pages, which are kept when freed and reused by best fit. The free
+// lists are outside the blocks: an arena never touches the memory it hands out, which may be a
+// device's. Any thread.
 //
 // Owned through ArenaPtr. A block may outlive the owner (a fetched tensor that the client keeps
-// longer than the session): the arena goes with the later of the owner and the last block.
+// longer than the session): the arena lives until both the owner and the last block are gone.
 class Arena final : public Allocator {
  public:
-  // At most `cap` bytes are handed out at a time (0: no limit); past it allocate gives nullptr.
+  // At most `cap` bytes are in use at a time (0: no limit); beyond it allocate returns nullptr.
   explicit Arena(std::unique_ptr<PageSource> pages, std::size_t cap);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -56,11 +56,11 @@ class Arena final : public Allocator {
   // Bytes taken from the page source and not given back.
   std::size_t bytes_held() const { return held_.load(std::memory_order_relaxed); }
 
-  // Gives free large blocks back, largest first, until at most `keep` bytes of them are left.
-  // Happens by itself only when the source has no more, or when it would hold more than the cap.
+  // Returns free large blocks to the source, largest first, until at most `keep` bytes are left.
+  // Automatic only if the source has no more memory, or if the arena would hold more than the cap.
   void trim(std::size_t keep = 0);
 
-  // The owner is done; see above.
+  // The owner gives up the arena; see above.
   void retire() noexcept { uncount(kOwner); }
 
   // The size of the block that serves `bytes`.
@@ -69,11 +69,10 @@ class Arena final : public Allocator {
  private:
   static constexpr std::size_t kLargestSmall = 128 * 1024;
   static constexpr int kClasses = 72;  // 64 bytes .. 128 KiB
-  // The owner's share in in_use_. No block is that small, so 0 means that nobody is left.
+  // The owner's share of in_use_; 0 then means that the owner and all blocks are gone.
   static constexpr std::size_t kOwner = 1;
 
-  // Held for a few instructions. A waiter yields after a while: the holder may have lost its
-  // processor.
+  // Held for a few instructions. A waiter yields after a while, since the holder may be preempted.
   class SpinLock {
    public:
     void lock();
@@ -84,7 +83,7 @@ class Arena final : public Allocator {
   };
   struct alignas(64) SizeClass {
     SpinLock lock;
-    std::vector<void*> free;  // has room for every block made: freeing never allocates
+    std::vector<void*> free;  // has capacity for every block made: freeing never allocates
     std::size_t made = 0;
   };
   using FreeBySize = std::multimap<std::size_t, void*>;

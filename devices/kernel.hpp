@@ -1,4 +1,4 @@
-// Kernel: what runs for one node on one device, and the context it runs in.
+// Kernel: the implementation of a node on a device, and the context of its calls.
 #pragma once
 
 #include <atomic>
@@ -12,11 +12,11 @@
 
 namespace troupe {
 
-// Where a produced tensor waits for its readers.
+// Holds a produced tensor for its readers.
 struct Slot {
   Tensor tensor;
-  Ticket ticket;      // when the tensor's contents will be there
-  bool dead = false;  // on an untaken branch (paper, section 4.4)
+  Ticket ticket;      // of the work that makes the tensor's contents
+  bool dead = false;  // on a branch that was not taken (paper, section 4.4)
 };
 
 // Random numbers of one node in one run: key of the node, counter of the run.
@@ -30,25 +30,25 @@ struct RandomState {
   }
 };
 
-// Where kernels run: the same for all calls of a burst.
+// The environment of kernels, equal for all calls of a burst.
 struct KernelPlace {
   Device* device = nullptr;
   Lanes* lanes = nullptr;
   const std::atomic<bool>* cancelled = nullptr;
   Spares* spares = nullptr;  // of host memory; null: none
-  // What calls allocate from; null: the device's.
+  // The allocators of calls; null: the device's.
   Allocator* memory = nullptr;
   Allocator* host_memory = nullptr;
 };
 
-// One call of a kernel. Made by the burst on its stack, lives for that call; no virtual functions,
+// One call of a kernel. Made by the burst on its stack, lives for that call. No virtual functions,
 // because it is on the hot path. Inputs and outputs are slots of the step.
 class KernelContext {
  public:
   struct Setup {
     Slot* slots = nullptr;                       // base of the iteration's block
     const std::uint32_t* input_slots = nullptr;  // relative to it
-    std::uint32_t* readers = nullptr;            // reads still to come, per slot; null: never reuse
+    std::uint32_t* readers = nullptr;            // remaining readers by slot; null: never reuse
     Slot* outputs = nullptr;
     std::uint16_t inputs = 0;
     std::uint16_t n_outputs = 0;
@@ -61,13 +61,13 @@ class KernelContext {
   int outputs() const { return s_.n_outputs; }
   const Tensor& input(int i) const { return s_.slots[s_.input_slots[i]].tensor; }
 
-  // True when this call may overwrite input i: it is the slot's last reader and nobody else holds
+  // Whether this call may overwrite input i: it is the slot's last reader, and nothing else holds
   // the buffer.
   bool may_reuse(int i) const {
     std::uint32_t slot = s_.input_slots[i];
     return s_.readers != nullptr && s_.readers[slot] == 1 && s_.slots[slot].tensor.unique();
   }
-  // Memory of this device. resource_exhausted when there is none, or when the step may not have it.
+  // Memory of this device. resource_exhausted if there is none, or the step's limit refuses it.
   Expected<Tensor> allocate(DType dtype, const Shape& shape) const {
     if (s_.place->spares && shape.rank() == 0)
       if (Buffer spare = s_.place->spares->take(dtype))
@@ -83,8 +83,8 @@ class KernelContext {
   Allocator& host_allocator() const {
     return s_.place->host_memory ? *s_.place->host_memory : device().host_allocator();
   }
-  // Input i itself when it may be overwritten, is memory of this device and has that dtype's size
-  // and element count, under the new dtype and shape; else fresh memory. The result may alias
+  // Input i itself, with the new dtype and shape, if it may be overwritten, is in memory of this
+  // device and has elements of the same size and number; else new memory. The result may alias
   // input(i): write element k only after reading element k.
   Expected<Tensor> reuse_or_allocate(int i, DType dtype, const Shape& shape) const {
     const Tensor& in = input(i);
@@ -96,12 +96,12 @@ class KernelContext {
   }
   void set_output(int i, Tensor tensor) { s_.outputs[i].tensor = std::move(tensor); }
 
-  // Splits work over lanes; the chunk count must depend on shapes alone (Lanes).
+  // Splits work over lanes; the number of chunks must depend only on shapes (Lanes).
   void parallel(std::int64_t chunks, FunctionRef<void(std::int64_t)> chunk) const {
     if (chunks == 1) return chunk(0);
     s_.place->lanes->parallel(chunks, chunk);
   }
-  // Polled between chunks by kernels that take long: the result no longer matters.
+  // Whether the result is no longer needed. Long kernels poll this between chunks.
   bool cancelled() const {
     return s_.place->cancelled != nullptr && s_.place->cancelled->load(std::memory_order_relaxed);
   }
@@ -114,7 +114,7 @@ class KernelContext {
 };
 
 // The implementation of one node, made when its plan is loaded and used by all steps of the plan,
-// so that it can keep what is costly to make (primitives). Steps may overlap: compute is
+// so that it can keep what is expensive to make (primitives). Steps may overlap: compute() must be
 // re-entrant. On an asynchronous device it issues work on device().stream() and returns; outputs
 // are allocated before it returns, their contents come later. Called through call_kernel().
 class Kernel {

@@ -1,4 +1,4 @@
-// LentThread: a thread with nothing to do but wait is, while it waits, one of a device's lanes.
+// LentThread: a waiting thread that serves as one of a device's lanes.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,18 @@ namespace detail {
 class LanePool;
 }
 
-// While one lives, its thread lends itself. The first burst that it launches for itself on a device
-// where a lane sleeps wakes nobody, but waits for work(), where this thread takes the lane's place:
-// waking an idle CPU, and this one again for the answer, costs more than a short step. Never is
-// there a lane more than the device has, and bursts start in the order of their launch as before.
+// While it lives, its thread can take the place of a sleeping lane: the first burst of the thread
+// on a device with a sleeping lane does not wake the lane, but waits for work(), where this thread
+// runs it. Waking an idle CPU, and this thread again for the answer, costs more than a short step.
+// The device never has more lanes than usual, and bursts still start in the order of their launch.
 //
-// For itself are bursts of the name that it waits for, whoever launches them, and of those without
-// a name (NamedBursts) the ones that it launches. One device takes the thread, the first that can.
-// Devices without lanes, or whose lanes run a hook of their own first (CpuOptions::on_lane_start),
-// launch as ever.
+// Bursts of the thread are those with the name that it waits for, whoever launches them, and
+// nameless ones (NamedBursts) that it launches. Only one device takes the thread, the first that
+// can. Devices without lanes, or with CpuOptions::on_lane_start, launch as usual.
 //
-// For the thread that made it, between launching and work() in no place where it waits for the
-// burst, and while the device lives. Kernels run on its stack, which has to be as large as a
-// thread's usually is.
+// Used only by the thread that made it, which must not wait for the burst elsewhere between its
+// launch and work(), and while the device lives. Kernels run on the thread's stack, which must have
+// the usual size.
 class LentThread {
  public:
   LentThread();
@@ -31,12 +30,12 @@ class LentThread {
   LentThread(const LentThread&) = delete;
   LentThread& operator=(const LentThread&) = delete;
 
-  // Before the launch. 0: only for what it launches itself.
+  // Call before the launch. 0: only for bursts that it launches itself.
   void wait_for(std::uint64_t name) { waits_for_ = name; }
 
-  // Runs what is for this thread, and helps other lanes with their kernels, as a lane does. Gives
-  // the lane back once done() is true, when there has been nothing to do for 50 us, and when the
-  // next burst is somebody else's. True when it has waited so for those 50 us.
+  // Runs the bursts of this thread and helps other lanes with their kernels, like a lane. Gives the
+  // lane back when done() is true, after 50 us without work, or when the next burst is not the
+  // thread's. Returns true if it was idle for those 50 us.
   bool work(FunctionRef<bool()> done);
 
  private:
@@ -44,13 +43,13 @@ class LentThread {
   void give_back();
   static thread_local LentThread* current;
 
-  LentThread* const outer_;           // of the same thread: it runs a kernel that waits for a step
-  detail::LanePool* pool_ = nullptr;  // while it has a lane
+  LentThread* const outer_;           // of the same thread, in which a kernel waits for a step
+  detail::LanePool* pool_ = nullptr;  // set while it has a lane
   int lane_ = 0;                      // of pool_
   std::uint64_t waits_for_ = 0;
 };
 
-// While one lives, what its thread launches is of that name: a number for the run it belongs to.
+// While it lives, bursts launched by its thread have that name: a number of their run.
 class NamedBursts {
  public:
   explicit NamedBursts(std::uint64_t name);

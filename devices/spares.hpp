@@ -1,4 +1,4 @@
-// Small buffers that the iterations of a loop have done with, for the next ones.
+// Recycles small buffers between the iterations of a loop.
 #pragma once
 
 #include <array>
@@ -10,17 +10,17 @@
 
 namespace troupe {
 
-// Counters and predicates are made in each iteration, and taking their memory from the device costs
-// more than computing them. One buffer of each size is kept. Used by one thread at a time, for a
-// device that reads no memory after it was let go.
+// Counters and predicates are made in each iteration, and allocating their memory costs more than
+// computing them. Keeps one buffer of each size. Used by one thread at a time, for a device that
+// does not read released memory.
 class Spares {
  public:
   static constexpr std::size_t kLargest = 16;  // bytes: one element
 
-  // Keeps memory of that allocator.
+  // Keeps only memory of that allocator.
   explicit Spares(const Allocator& allocator) : allocator_(allocator) {}
 
-  // The tensor is let go, and its memory kept when nobody else has it.
+  // Releases the tensor, and keeps its memory if nothing else holds it.
   void put(Tensor& tensor) {
     const std::size_t bytes = tensor.buffer().size();
     if (tensor.unique() && std::has_single_bit(bytes) && bytes <= kLargest &&
@@ -29,14 +29,14 @@ class Spares {
     else
       tensor = {};
   }
-  // Memory for one element, or none.
+  // Memory for one element, or an empty buffer.
   Buffer take(DType dtype) {
     return is_plain(dtype) ? std::move(of_size(dtype_size(dtype))) : Buffer();
   }
   void clear() { kept_ = {}; }
 
  private:
-  // Its elements are made of bytes alone, 1 to 16 of them.
+  // Whether its elements are plain bytes, 1 to 16 of them.
   static bool is_plain(DType dtype) { return DType::f32 <= dtype && dtype <= DType::c128; }
   Buffer& of_size(std::size_t bytes) { return kept_[std::size_t(std::countr_zero(bytes))]; }
 

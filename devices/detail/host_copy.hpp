@@ -1,4 +1,4 @@
-// Copying the elements of a tensor where both sides can be read and written here.
+// Copies tensors whose memory this process can read and write.
 #pragma once
 
 #include <algorithm>

@@ -18,11 +18,11 @@
 namespace troupe::detail {
 
 // N threads. A free lane first takes chunks of kernels that other lanes are running, then the
-// oldest burst. While a burst runs, idle lanes spin for at most 50 us after they last found
-// work, because the next kernel is nearer than a wake-up (about 55 us); then, and when nothing
-// runs, they sleep. While one sleeps, a LentThread may take its place. Owned by a device. launch
-// may be called from any thread; the destructor runs every burst launched before it, also those
-// that these launch, and must not run on a lane.
+// oldest burst. While a burst runs, idle lanes spin for at most 50 us after their last work,
+// because the next kernel usually comes sooner than a wake-up (about 55 us); then, and if nothing
+// runs, they sleep. A LentThread may take the place of a sleeping lane. Owned by a device. launch
+// may be called from any thread. The destructor runs all launched bursts, and those that these
+// launch; it must not be called on a lane.
 class LanePool {
  public:
   // `on_start` runs first on every lane.
@@ -34,29 +34,28 @@ class LanePool {
   void launch(std::function<void(Lanes&)> burst);
   int count() const { return int(lanes_.size()); }
 
-  // Of LentThread, which has a lane of this pool. What a burst throws ends the process, as on the
-  // lane's own thread. False when it left before it had been idle for long.
+  // For a LentThread with a lane of this pool. An exception of a burst ends the process, as on the
+  // lane's own thread. See LentThread::work.
   bool work(const LentThread& thread, FunctionRef<bool()> done) noexcept;
   void give_back(const LentThread& thread);
 
-  // No burst is queued or running. drain() waits for that.
+  // Whether no burst is queued or running. drain() waits for that.
   bool idle() const { return unfinished_.load() == 0; }
   void drain();
 
  private:
-  // The kernel that a lane is running, open to others while it has chunks. It belongs to the lane
-  // for good, so that a late helper reads valid memory; `open` and `helpers` decide together
-  // whether he may touch the rest (see help()). The owner takes chunks from the front and helpers
-  // from the back, so that of kernels that run after one another each lane finds in its cache what
-  // it wrote itself.
+  // The kernel that a lane is running, open to helpers while it has chunks. It lives as long as the
+  // lane, so that a late helper reads valid memory; `open` and `helpers` together decide whether a
+  // helper may touch the rest (see help()). The owner takes chunks from the front and helpers from
+  // the back, so that in successive kernels each lane finds its own results in its cache.
   struct alignas(64) Job {
     std::atomic<bool> open{false};
     std::atomic<std::int64_t> chunks{0};
     const FunctionRef<void(std::int64_t)>* chunk = nullptr;
-    alignas(64) std::atomic<std::int64_t> next{0};  // how many are taken
+    alignas(64) std::atomic<std::int64_t> next{0};  // number of chunks taken
     std::atomic<std::int64_t> by_helpers{0};
     std::atomic<int> helpers{0};
-    // Of the chunks that threw the first one; the owner throws it on.
+    // The exception of the first chunk that threw; the owner rethrows it.
     std::mutex thrown_mutex;
     std::int64_t thrown_by = 0;
     std::exception_ptr thrown;
@@ -83,7 +82,7 @@ class LanePool {
     LanePool& pool_;
     const int index_;
     Job job_;
-    std::atomic<State> state_{State::awake};  // what its own thread sleeps on
+    std::atomic<State> state_{State::awake};  // its own thread sleeps on this
     std::thread thread_;
   };
 
@@ -104,15 +103,15 @@ class LanePool {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::mutex mutex_;
   std::deque<Launched> bursts_;       // guarded by mutex_
-  int lent_ = 0;                      // lanes; guarded by mutex_
-  std::condition_variable returned_;  // none is lent
-  std::atomic<int> queued_{0};        // size of bursts_, for a look without the lock
-  std::atomic<int> running_{0};       // bursts on lanes now
+  int lent_ = 0;                      // lent lanes; guarded by mutex_
+  std::condition_variable returned_;  // no lane is lent
+  std::atomic<int> queued_{0};        // size of bursts_, readable without the lock
+  std::atomic<int> running_{0};       // bursts on lanes
   std::atomic<int> unfinished_{0};    // both
   std::atomic<bool> stopping_{false};
-  // Grows with every burst and every open job: what idle lanes watch.
+  // Incremented with every burst and every open job; idle lanes watch it.
   alignas(64) std::atomic<std::uint32_t> news_{0};
-  std::atomic<int> sleeping_{0};  // lanes whose state says so
+  std::atomic<int> sleeping_{0};  // lanes whose state is asleep
 };
 
 }  // namespace troupe::detail

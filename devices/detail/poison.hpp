@@ -1,5 +1,5 @@
-// Tells the address sanitizer which recycled memory is free; nothing in other builds. Without it a
-// use after free of a tensor would go unseen, since its memory never goes back to the heap.
+// Tells the address sanitizer which recycled memory is free; does nothing in other builds. Without
+// it a use after free of a tensor would not be found, since its memory never returns to the heap.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a spinning thread does between two looks.
+// The pause of a spinning thread between two checks.
 #pragma once
 
 namespace troupe::detail {

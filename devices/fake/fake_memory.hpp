@@ -1,4 +1,4 @@
-// FakeMemory: memory that only the fake device can touch.
+// FakeMemory: memory that only the fake device can access.
 #pragma once
 
 #include <array>
@@ -14,14 +14,13 @@
 
 namespace troupe {
 
-// Addresses that it hands out fault when anybody reads or writes them; view() gives the address
-// under which the device's own threads reach the same bytes. Fresh blocks are filled with 0xff,
-// which is NaN: nobody may rely on zeros.
+// Access to its addresses faults; view() gives the address at which the device's own threads access
+// the same bytes. New blocks are filled with 0xff, which is NaN, so that no code relies on zeros.
 //
-// When freed memory comes back: a block is tagged, when it is freed, with the last work issued on
-// every stream, and is not handed out again before all of that is done. Hence work needs no
-// reference on the memory it uses, as long as it was issued before the last one goes. That is more
-// than a real device needs (which may reuse at once on the same stream) and never less.
+// A freed block is tagged with the last work issued on every stream, and reused only when all of
+// that is done. So work needs no reference to its memory if it was issued before the last reference
+// was dropped. This is stricter than a real device needs, which may reuse memory at once on the
+// same stream.
 //
 // Owned by the device through retire(), like an Arena: blocks may outlive the device.
 class FakeMemory final : public Allocator {
@@ -37,10 +36,10 @@ class FakeMemory final : public Allocator {
   void deallocate(void* data, std::size_t bytes) noexcept override;
   MemorySpace space() const override { return MemorySpace::device; }
 
-  // REQUIRES: an address inside.
+  // REQUIRES: an address of this memory.
   void* view(const void* address) const;
 
-  // Told by the device: work `sequence` of `stream` was issued, is done.
+  // Called by the device: work `sequence` of `stream` was issued, or is done.
   void issued(std::uint32_t stream, std::uint64_t sequence) { issued_[stream].store(sequence); }
   void done(std::uint32_t stream, std::uint64_t sequence) { done_[stream].store(sequence); }
 
@@ -61,7 +60,7 @@ class FakeMemory final : public Allocator {
     ~Region();
     const std::size_t bytes;
     char* host = nullptr;    // no access
-    char* device = nullptr;  // the bytes
+    char* device = nullptr;  // the accessible bytes
   };
   class Pages;
 
@@ -75,7 +74,7 @@ class FakeMemory final : public Allocator {
   std::array<std::atomic<std::uint64_t>, kStreams> issued_{}, done_{};
   std::atomic<std::size_t> holders_{1};  // the device and every block
   std::mutex mutex_;
-  std::deque<Tagged> tagged_;  // in the order of freeing, hence of becoming free
+  std::deque<Tagged> tagged_;  // in the order of freeing, and so of becoming reusable
 };
 
 struct RetireFakeMemory {

@@ -16,8 +16,7 @@
 // the gradients of its invariants, and those lists.
 //
 //   y = While(x, w) {a -> tanh(a * w)}
-//   as = SavedList(y:saved, "a")        dx, dw, ... = While(SavedTrips(y:saved), dy, zeros, as,
-//   ...)
+//   as = SavedList(y:saved, "a")    dx, dw, ... = While(SavedTrips(y:saved), dy, zeros, as, ...)
 //
 // The gradient of a Call of a recursive function is a Call of a recursive gradient function: it is
 // declared before its body is made, with gradients of all arguments that can have one, and made
