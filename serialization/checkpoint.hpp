@@ -1,28 +1,27 @@
-// Checkpoints: all state of a job as of one commit, in a directory of its own that is there as a
-// whole or not at all.
+// Checkpoints: all state of a job at one commit, in its own directory, which appears complete or
+// not at all.
 //
 //   DIR/ckpt-1200/                          after step 1200 of training
-//                 shard-00000.safetensors   tensors that safetensors holds, a few GB per shard
-//                 shard-00000.tensors       strings and c128, if any (schema/tensors.capnp)
-//                 resource-00000.state      a queue, or another resource (resource_state.hpp)
-//                 program.state             what the program wrote down, how its graph began, if
-//                 any manifest.json             what belongs here and the checksums; written last
+//                 shard-00000.safetensors   tensors in safetensors format, a few GB per shard
+//                 shard.tensors             strings and c128, if any (schema/tensors.capnp)
+//                 resource-00000.state      a queue or another resource (resource_state.hpp)
+//                 program.state             the program's note and progress (JobPlace), if any
+//                 manifest.json             list of the files, with checksums; written last
 //   DIR/.ckpt-next.tmp/                     being written, or left behind by a crash: never read
 //
 // Each file is synced, then its directory, which is then renamed into place and the parent synced.
-// Checksums are CRC32C over 1 MiB of a file each; the manifest ends with its own, and has the
-// SHA-256 of each tensor.
+// The manifest has a CRC32C for each MiB of each file, the SHA-256 of each tensor, and at the end
+// its own CRC32C.
 //
-// Shards may be written, and tensors read, by several processes that share the directory: each has
-// those that it needs, and one of them writes the manifest (CheckpointDraft).
+// Several processes that share the directory may write shards and read tensors: each handles the
+// ones it needs, and one process writes the manifest (CheckpointDraft).
 //
-// A resource is named by its kind, container and name, a variable by its container and name:
-// neither says where it was, so that a checkpoint is restored on other devices and another number
-// of workers.
+// A resource is named by its kind, container and name, a variable by its container and name. The
+// names include no place, so that a checkpoint can be restored on other devices and on another
+// number of workers.
 //
-// Those of format 5, which did not say where each tensor is, 4, in which a program wrote nothing
-// down, 3, which had no resources, and 2, which named the folder by the commit and knew of no step,
-// are still read.
+// Older formats can still be read: 5 (no record of the file of each tensor), 4 (no program.state),
+// 3 (no resources), and 2 (no training step; the folder is named after the commit).
 #pragma once
 
 #include <map>
@@ -40,15 +39,15 @@
 
 namespace troupe {
 
-// What a checkpoint says of itself.
+// The general part of a checkpoint.
 struct CheckpointHeader {
-  std::uint64_t step = 0;   // of training, as whoever trains counts; of format 2: commit - 1
-  CommitNumber commit = 0;  // the last one that is in it
+  std::uint64_t step = 0;   // of training, counted by the program; format 2: commit - 1
+  CommitNumber commit = 0;  // the last one included
   std::uint64_t seed = 0;
   std::map<std::string, std::string> metadata;  // UTF-8
-  std::string graph_hash;                       // graph_sha256, to refuse another program
-  std::string numeric_profile;                  // text; other settings give other bits
-  std::vector<DatasetPlace> datasets;           // how far they were read, each once
+  std::string graph_hash;                       // graph_sha256, to detect another program
+  std::string numeric_profile;                  // text; results depend on it bit by bit
+  std::vector<DatasetPlace> datasets;           // read positions, each dataset once
 };
 
 struct CheckpointData : CheckpointHeader {
@@ -62,26 +61,26 @@ struct CheckpointData : CheckpointHeader {
   std::vector<GraphMark> graph = {};
 };
 
-// The same with tensors that stay in their files until somebody reads them.
+// The same with tensors that stay in their files until they are read.
 struct StoredCheckpoint {
-  CheckpointData data;                // without those
+  CheckpointData data;                // without those tensors
   std::string path;                   // of the folder
-  std::vector<CheckpointFile> files;  // that have them; each tensor once
+  std::vector<CheckpointFile> files;  // with the tensors, each tensor once
 };
 
 struct CheckpointInfo {
-  std::uint64_t step = 0;  // as the folder's name says; in format 2 that is the commit
+  std::uint64_t step = 0;  // from the folder's name; in format 2 the commit
   std::string path;
 };
 
 struct CheckpointOptions {
-  std::size_t keep = 3;  // with this one; 0: all. Steps above this one's are left alone
+  std::size_t keep = 3;  // including this one; 0: all. Higher steps are not touched
   std::uint64_t shard_bytes = std::uint64_t{2} << 30;
 };
 
-// Writes DIR/ckpt-STEP, then removes the oldest beyond `keep`. One of the same step is replaced in
-// one move. After an error (resource_exhausted: the disk is full) the older ones are as they were
-// and nothing half-written is left. One writer per directory at a time; readers may come any time.
+// Writes DIR/ckpt-STEP, then removes the oldest beyond `keep`. Replaces a checkpoint of the same
+// step atomically. After an error (resource_exhausted: the disk is full) older checkpoints are
+// unchanged and nothing partial is left. One writer per directory at a time; readers at any time.
 Expected<CheckpointInfo> write_checkpoint(const std::string& dir, const CheckpointData& data,
                                           const CheckpointOptions& options,
                                           FileSystem& files = disk());
@@ -90,21 +89,21 @@ inline Expected<CheckpointInfo> write_checkpoint(const std::string& dir, const C
   return write_checkpoint(dir, data, CheckpointOptions{.keep = keep});
 }
 
-// A checkpoint on its way: a folder that does not count, into which shards are written by whoever
-// has what goes into them. One owner. What is not finished is removed.
+// An unfinished checkpoint: a temporary folder, into which several processes may write shards. One
+// owner. The destructor removes the folder unless it was finished.
 class CheckpointDraft {
  public:
-  // In `dir`. Errors and writers as of write_checkpoint().
+  // In `dir`. Errors, and the rule of one writer, are those of write_checkpoint().
   static Expected<CheckpointDraft> begin(const std::string& dir, FileSystem& files = disk());
   CheckpointDraft(CheckpointDraft&& other) noexcept;
   CheckpointDraft& operator=(CheckpointDraft&&) = delete;
   ~CheckpointDraft();
 
   const std::string& folder() const { return temporary_; }
-  // What is written in the folder, for those who have to know that it is this one (check_draft).
+  // A random text that is in the folder, too, so that others can identify it (check_draft).
   const std::string& token() const { return token_; }
-  // As DIR/ckpt-STEP, with what `data` has beside the shards, which are in the folder and synced.
-  // Files there that nobody names are removed.
+  // Publishes DIR/ckpt-STEP with these shards, which are in the folder and synced, and with `data`.
+  // Removes other files from the folder.
   Expected<CheckpointInfo> finish(const CheckpointData& data, std::vector<CheckpointFile> shards,
                                   const CheckpointOptions& options = {});
 
@@ -119,42 +118,42 @@ class CheckpointDraft {
   bool over_ = true;
 };
 
-// Whether `folder` is that of the draft with this token: failed_precondition if it is another one,
-// or none, as in a process of a machine that does not share it.
+// Checks that `folder` is that of the draft with this token. Otherwise failed_precondition, for
+// example on a machine that does not share it.
 Status check_draft(FileSystem& files, const std::string& folder, const std::string& token);
 
-// Writes tensors, defined and in host memory, as NAME-00000.safetensors and so on, with a few GB
-// each, and what safetensors does not hold as NAME.tensors; synced. already_exists: such a file is
-// there. What was written before an error stays.
+// Writes tensors, defined and in host memory, to NAME-00000.safetensors and so on, a few GB each.
+// dtypes that safetensors does not support go to NAME.tensors. Files are synced. already_exists if
+// a file exists. Files written before an error stay.
 Expected<std::vector<CheckpointFile>> write_shards(
     FileSystem& files, const std::string& folder, const std::string& name,
     const std::map<std::string, Tensor>& tensors,
     std::uint64_t shard_bytes = CheckpointOptions{}.shard_bytes);
-// What write_shards() returned as text, and back. data_loss for what it does not return.
+// Converts the result of write_shards() to text and back. data_loss for any other text.
 std::string text_of(const std::vector<CheckpointFile>& shards);
 Expected<std::vector<CheckpointFile>> parse_shards(std::string_view text);
 
-// Tensors of a checkpoint's file, in this order. data_loss when one is not what the manifest says;
-// not_found when the file is not there.
+// Reads these tensors of a checkpoint's file, in this order. data_loss if one differs from the
+// manifest; not_found if the file does not exist.
 Expected<std::vector<Tensor>> read_stored(FileSystem& files, const std::string& file,
                                           const std::vector<StoredTensor>& tensors);
 
-// What is called ckpt-STEP in `dir`, by step; unread. not_found when there is no such directory.
+// The entries of `dir` with names ckpt-STEP, sorted by step, unread. not_found if `dir` is missing.
 Expected<std::vector<CheckpointInfo>> list_checkpoints(const std::string& dir,
                                                        FileSystem& files = disk());
 
-// Reads every byte and compares checksums. data_loss names the file that is missing, cut or
-// changed; not_found when there is no checkpoint at all.
+// Reads every byte and compares checksums. data_loss names the file that is missing, truncated or
+// changed; not_found if there is no checkpoint.
 Status verify_checkpoint(const std::string& path, FileSystem& files = disk());
 
-// The one of the highest step that verifies. not_found, with the reasons, when none does.
+// The checkpoint of the highest step that verifies. not_found, with the reasons, if none does.
 Expected<CheckpointInfo> latest_checkpoint(const std::string& dir, FileSystem& files = disk());
 
-// Verifies, and reads what is not in shards. Of formats that do not say where each tensor is, all
-// of it: `files` is empty.
+// Verifies, and reads all but the shards. In formats before 6 it reads the tensors, too, and
+// `files` is empty.
 Expected<StoredCheckpoint> open_checkpoint(const std::string& path, FileSystem& files = disk());
 
-// Verifies, reads, and compares the hashes of all tensors with the manifest's.
+// Verifies and reads everything, and compares the hashes of all tensors with the manifest.
 Expected<CheckpointData> read_checkpoint(const std::string& path, FileSystem& files = disk());
 
 }  // namespace troupe

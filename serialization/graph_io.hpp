@@ -9,14 +9,13 @@
 
 namespace troupe {
 
-// The file is there as a whole or not at all. REQUIRES: constants in host memory.
+// Writes the file atomically. REQUIRES: constants in host memory.
 Status write_graph(const std::string& path, const GraphDef& graph, FileSystem& files = disk());
 
-// data_loss when the file is no graph. What it says is import_graph's to check.
+// data_loss if the file is not a graph. Only import_graph() checks the meaning of the graph.
 Expected<GraphDef> read_graph(const std::string& path, FileSystem& files = disk());
 
-// SHA-256 of the graph in lower-case hexadecimal: what it computes, not where in a source file its
-// nodes were created.
+// SHA-256 of the graph in lower-case hexadecimal, without the source locations of its nodes.
 std::string graph_sha256(const GraphDef& graph);
 
 }  // namespace troupe

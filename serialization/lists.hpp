@@ -1,4 +1,4 @@
-// Lists as bytes: what stands behind a tensor header when the tensor's type is list.
+// Lists as bytes: the content of a tensor of type list after its header.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@
 
 namespace troupe {
 
-// What an element takes beside its contents. Whoever makes tensors of bytes from outside takes at
-// most a few times these bytes.
+// The bytes of an element without its contents. Large enough that decoded tensors take at most a
+// few times the memory of the bytes.
 inline constexpr std::size_t kListEntry = 80;
 
-// One entry for each element, in order, and behind it the element's contents: none for an entry
-// without a value and for zeros that take no memory, those of a string tensor as in strings.hpp,
-// and the entries of a list in a list.
+// One entry for each element, in order, each followed by the element's contents: nothing for an
+// element without a value and for zeros that take no memory, the encoding of strings.hpp for a
+// string tensor, and the entries of a nested list.
 //
-// REQUIRES: a list, whose elements are in host memory. invalid_argument: lists in lists are too
-// deep (core/list.hpp). resource_exhausted: there is no memory for the bytes.
+// REQUIRES: a list with elements in host memory. invalid_argument: lists are nested too deep
+// (core/list.hpp). resource_exhausted: no memory for the bytes.
 Expected<Buffer> encode_list(const Tensor& list);
 
-// The list in bytes that anybody may have sent. invalid_argument when they are none.
+// Decodes untrusted bytes. invalid_argument if they are not a list.
 Expected<Tensor> decode_list(std::span<const std::byte> bytes);
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// What a message that crosses between processes says of itself, in its own file of messages/.
+// The rules of a message between processes, declared in the message's file in messages/.
 #pragma once
 
 #include <cstddef>
@@ -9,34 +9,34 @@
 
 namespace troupe {
 
-// Who may send it: the master to workers, a worker to the master, or both.
+// The permitted sender: the master (to workers), a worker (to the master), or both.
 enum class Sender : std::uint8_t { master, worker, either };
 
-// Who gets it where it arrives.
+// Its receiver in the process where it arrives.
 enum class Receiver : std::uint8_t {
   actor,       // the worker's (interfaces.hpp: WorkerActor), or the master's (CoordinatorActor)
-  membership,  // who knows of the processes of the job: HubOwner::message
-  hub,         // nobody else
+  membership,  // the owner of the hub: HubOwner::message
+  hub,         // the hub itself
 };
 
 // Message number N; the number is the first word of its bytes. Each is specialised by one file:
 //
 //   using Type                           the struct
-//   Sender kSender, Receiver kReceiver   anything else closes the peer that sent it
+//   Sender kSender, Receiver kReceiver   a peer that breaks them is closed
 //   bool kShortWork                      for an actor: its handler may run on the thread that
-//                                        brings the message, which also sends heartbeats
-//   fields(auto& m)                      a tuple of references to all of its fields; that is how it
-//                                        is written and read (detail/words.hpp)
-//   speaker(const Type&)                 if it names its sender, a ProcessId or a TaskId: it must
-//                                        be that process, or host that task
-//   Status check(const Type&)            if not every value of the fields is a message; what an
-//                                        enumeration has no name for is one of its values
+//                                        delivers the message, which also sends heartbeats
+//   fields(auto& m)                      a tuple of references to all fields, by which it is
+//                                        written and read (detail/words.hpp)
+//   speaker(const Type&)                 optional, for a message that names its sender: a ProcessId
+//                                        or a TaskId. The sender must be that process or host it
+//   Status check(const Type&)            optional: checks the values of the fields, also that
+//                                        enumerations have a named value
 //
-// Numbers are dense. A structured binding in `fields` does not compile when a field is forgotten.
+// Numbers are dense. The structured binding in `fields` does not compile if a field is missing.
 template <std::size_t number>
 struct MessageAt;
 
-// The fields of a struct inside messages: `static auto of(auto& m)`, likewise.
+// The fields of a struct inside messages: `static auto of(auto& m)`, like `fields`.
 template <class T>
 struct Fields;
 

@@ -1,9 +1,9 @@
-// What the processes of a cluster say to each other: one file each, which states sender, receiver,
-// reply and errors, and how it is written and read. Inside one process the same structs travel as
-// actor messages, so that near and far are the same code.
+// The messages between the processes of a cluster. Each has a file, which states its sender,
+// receiver, reply and errors, and how it is written and read. Inside one process the same structs
+// are actor messages, so that local and remote use the same code.
 //
-// A new message is a file in messages/ and a line here; what it does is one handler of the actor
-// that receives it, without which that actor does not compile.
+// A new message is a file in messages/ and a line here. The actor that receives it does not compile
+// without a handler for it.
 #pragma once
 
 #include <type_traits>
@@ -69,10 +69,10 @@ consteval std::size_t number_of() {
 
 inline constexpr std::size_t kMessages = detail::count_messages();
 
-// Everything that crosses a control connection: the alternative at N is message number N.
+// Any message on a control connection: the alternative at N is message number N.
 using WireMessage = decltype(detail::any_message(std::make_index_sequence<kMessages>{}));
 
-// What a message says of itself.
+// The rules of a message (message.hpp).
 template <class M>
 using MessageRules = MessageAt<detail::number_of<M>()>;
 

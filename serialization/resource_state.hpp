@@ -1,5 +1,5 @@
-// What a resource holds, or has staged, as values that leave its process: for checkpoints, and for
-// other copies of it.
+// The contents of a resource, or its staged changes, as values that can leave its process: for
+// checkpoints, and for other copies of it.
 #pragma once
 
 #include <cstddef>
@@ -21,32 +21,31 @@ class WordReader;
 class WordWriter;
 }  // namespace detail
 
-// Numbers and texts, and the tensors among them, whose contents are those of the resource: nothing
-// is copied when it is taken.
+// Numbers and texts, and the tensors among them. Tensors share memory with the resource: taking a
+// state copies nothing.
 struct ResourceState {
   std::vector<std::byte> words;
   std::vector<Tensor> tensors;
 };
 
-// As bytes: what is kept and sent. failed_precondition for a tensor outside of host memory,
-// invalid_argument for lists in lists that are too deep.
+// As bytes, to be stored and sent. failed_precondition for a tensor outside of host memory,
+// invalid_argument for lists that are nested too deep.
 Expected<std::vector<std::byte>> encode_state(const ResourceState& state);
-// Of bytes that anybody may have made. invalid_argument when they are none; memory is taken in
-// proportion to them.
+// Decodes untrusted bytes. invalid_argument if they are no state. Memory is proportional to them.
 Expected<ResourceState> decode_state(std::span<const std::byte> bytes);
 
-// The same as a tensor of bytes (u8), which a run fetches or is fed.
+// The same as a tensor of bytes (u8), for fetches and feeds.
 Expected<Tensor> state_tensor(const ResourceState& state);
 Expected<ResourceState> state_of(const Tensor& bytes);
 
-// How a staged record begins: which commit it is to be, whose it is, and its hash.
+// The beginning of a staged record: its commit number, its attempt and its hash.
 struct StagedHeader {
   CommitNumber s = 0;
   AttemptId attempt;
   std::uint64_t hash = 0;
 };
 
-// Makes one, value after value. A reader reads them in the same order.
+// Writes a state, value by value. A reader reads them in the same order.
 class StateWriter {
  public:
   StateWriter();
@@ -57,7 +56,7 @@ class StateWriter {
   void number(std::uint64_t value);
   void text(const std::string& value);
   void tensor(const Tensor& value);
-  void tensors(const std::vector<Tensor>& values);  // and how many
+  void tensors(const std::vector<Tensor>& values);  // with their number
   void key(const WriteKey& key);
   void attempt(const AttemptId& id);
   void run(const RunId& id);
@@ -71,11 +70,11 @@ class StateWriter {
   std::vector<Tensor> tensors_;
 };
 
-// Reads one that anybody may have made. The first thing that is wrong with it is kept, and what is
-// read after it means nothing: whoever reads asks end() before it believes anything.
+// Reads an untrusted state. It keeps the first error; values read after an error are meaningless.
+// The caller must call end() before it uses anything that it read.
 class StateReader {
  public:
-  // `state` outlives it.
+  // `state` must outlive it.
   explicit StateReader(const ResourceState& state);
   ~StateReader();
   StateReader(const StateReader&) = delete;
@@ -83,7 +82,7 @@ class StateReader {
 
   std::uint64_t number();
   bool flag();
-  // How many items follow: each takes a word at least.
+  // The number of items that follow: each takes at least a word.
   std::uint64_t count();
   std::string text();
   Tensor tensor();
@@ -93,13 +92,13 @@ class StateReader {
   RunId run();
   StagedHeader staged();
   NodeDef node();
-  // A text that says what follows, or it is refused as none.
+  // Reads a text that identifies the content; another text is an error.
   void expect(const std::string& contents);
 
   bool ok() const;
-  // What was read is not what the resource can hold.
+  // Records an error: the resource cannot have such a value.
   void refuse(const std::string& why);
-  // invalid_argument unless all of it was read, and nothing was wrong.
+  // invalid_argument unless everything was read without an error.
   Status end();
 
  private:

@@ -1,6 +1,5 @@
-// Tensors in the safetensors format, which Python and other programs read: u64 length of the
-// header, a JSON header padded with spaces to 8 bytes, then the elements, row-major, little-endian,
-// without holes.
+// Tensors in the safetensors format, which Python and others read: u64 length of the header, a JSON
+// header padded with spaces to 8 bytes, then the elements, row-major, little-endian, without gaps.
 #pragma once
 
 #include <map>
@@ -18,20 +17,20 @@ struct Safetensors {
   std::map<std::string, std::string> metadata;
 };
 
-// Strings and c128 are not.
+// Whether the format supports the dtype. It does not support strings and c128.
 bool safetensors_holds(DType dtype);
 
-// invalid_argument for a tensor that the format does not hold, for the name "__metadata__", and for
-// names or metadata that are not UTF-8. REQUIRES: tensors defined, in host memory.
+// invalid_argument for an unsupported dtype, for the name "__metadata__", and for names or metadata
+// that are not UTF-8. REQUIRES: tensors defined, in host memory.
 Status write_safetensors(WritableFile& file, const Safetensors& content);
-// The same into a file that is there as a whole or not at all.
+// Writes the file atomically (write_file()).
 Status write_safetensors(const std::string& path, const Safetensors& content,
                          FileSystem& files = disk());
 
-// data_loss for anything that is no such file, with the reason; nothing larger than the file is
-// allocated. Zero tensors are fine.
+// data_loss, with the reason, for anything else than such a file; allocates nothing larger than the
+// file. A file without tensors is fine.
 Expected<Safetensors> read_safetensors(ReadableFile& file);
-// Some of its tensors, in this order; not_found for a name that it does not have.
+// The tensors with these names, in this order; not_found for a name that the file does not have.
 Expected<std::vector<Tensor>> read_safetensors(ReadableFile& file,
                                                const std::vector<std::string>& names);
 Expected<Safetensors> read_safetensors(const std::string& path, FileSystem& files = disk());

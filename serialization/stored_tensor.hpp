@@ -1,4 +1,4 @@
-// What is in the files of a checkpoint.
+// Descriptions of a checkpoint's files.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// String tensors as bytes: what stands behind a tensor header when the tensor's type is string.
+// String tensors as bytes: the content of a tensor of type string after its header.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,18 @@
 
 namespace troupe {
 
-// A u64 per string, little-endian, its length; then the contents, one after the other. So a tensor
-// without elements has no bytes, and one of empty strings has eight for each.
+// The length of each string (u64, little-endian), then the contents, one after the other. So a
+// tensor without elements has no bytes, and one of empty strings has eight for each.
 
-// The number of these bytes. REQUIRES: a string tensor.
+// The length of the encoding. REQUIRES: a string tensor.
 std::uint64_t encoded_strings_size(const Tensor& strings);
-// resource_exhausted when there is no memory for them.
+// resource_exhausted if there is no memory for it.
 Expected<Buffer> encode_strings(const Tensor& strings);
 
-// Whether a tensor of that shape can have that many bytes: what can be said before they are there.
+// Whether a tensor of that shape can have that many bytes: a check before the bytes have arrived.
 Status check_strings_size(const Shape& shape, std::uint64_t bytes);
-// The tensor in bytes that anybody may have sent. invalid_argument when the lengths do not add up,
-// found before memory is taken; that is at most four times the bytes and what the heap adds for
-// long strings.
+// Decodes untrusted bytes. invalid_argument if the lengths do not add up, which is checked before
+// memory is allocated: at most four times the bytes, and the heap's overhead for long strings.
 Expected<Tensor> decode_strings(const Shape& shape, std::span<const std::byte> bytes);
 
 }  // namespace troupe

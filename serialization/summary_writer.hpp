@@ -1,4 +1,4 @@
-// Summaries of a program that goes on without them.
+// Writes summaries for TensorBoard; failures do not stop the program.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-// Writes what TensorBoard shows into a folder:
+// Writes scalars, summaries, graphs and timelines for TensorBoard into a folder:
 //
 //   SummaryWriter writer = value_or_throw(SummaryWriter::open("logs/run1"));
 //   writer.add_graph(g.def());
@@ -25,39 +25,38 @@ namespace troupe {
 //     writer.add_summary(step, value_or_throw(merged.try_run({}))[0].item<std::string>());
 //   }
 //
-// Each call writes at once. Once the folder is open nothing that goes wrong with it is an error of
-// the program: what cannot be written is lost and counted, a warning says so once, and ten seconds
-// later the next call begins another file. A Job with JobOptions::logdir has one of these. One
-// thread.
+// Each call writes immediately. Once the folder is open, failed writes are not errors of the
+// program: their data is lost and counted, one warning is logged, and the first call after ten
+// seconds begins another file. A Job with JobOptions::logdir has one of these. One thread.
 class SummaryWriter {
  public:
   static constexpr double kRetrySeconds = 10;
 
-  // Makes the folder and an event file in it. `next_step` is the first step that is to come:
-  // readers drop what earlier programs wrote there of it and of later ones, so that a program that
-  // goes on from a checkpoint shows each step once. Errors: those of FileSystem for a path that no
-  // time would mend. A disk that is full or fails is none: it is as if the first write had failed.
+  // Creates the folder and an event file in it. `next_step` is the next step of the program:
+  // readers drop what earlier programs wrote of it and of later steps, so that a program resumed
+  // from a checkpoint shows each step once. Errors: those of FileSystem for an unusable path. A
+  // full or failing disk is not an error here: it counts as a failure of the first write.
   static Expected<SummaryWriter> open(std::string dir, std::int64_t next_step = 0,
                                       FileSystem& files = disk(),
                                       EventFile::Clock now = wall_seconds);
 
-  // A number, kept as f32. invalid_argument for a tag that is empty or no UTF-8.
+  // A value, stored as f32. invalid_argument for a tag that is empty or not UTF-8.
   Status add_scalar(std::int64_t step, std::string_view tag, double value);
   Status add_scalars(std::int64_t step, const EventFile::Scalars& values);
-  // A serialized Summary: what the summary ops give (ops/summary/summary.hpp). invalid_argument for
-  // bytes that are none.
+  // A serialized Summary, the result of a summary op (ops/summary/summary.hpp). invalid_argument
+  // for other bytes.
   Status add_summary(std::int64_t step, std::string_view summary);
-  // The graph as it is now; devices as in tensorboard_graph(). Readers show the last one.
+  // The current graph; `devices` as in tensorboard_graph(). Readers show the last one.
   void add_graph(const GraphDef& graph,
                  const std::map<std::string, std::string, std::less<>>& devices = {});
-  // What nodes did in each run of the timeline, as run metadata "step N": the first run was that of
+  // The execution of nodes in each run of the timeline, as run metadata "step N", beginning with
   // `first_step`. With `node`, only runs in which that node ran are steps.
   void add_timeline(const Timeline& timeline, std::int64_t first_step, std::string_view node = {});
-  // All that was added outlasts a crash of the machine. Called by ~Job, too.
+  // Makes everything written durable. ~Job calls it, too.
   void flush();
 
-  // What could not be written: numbers, summaries, graphs, runs. And why the last of these could
-  // not, ok if the file is in order again.
+  // The number of lost writes (scalars, summaries, graphs, runs), and the cause of the last
+  // failure; ok if writing works again.
   std::int64_t lost() const { return lost_; }
   const Status& failure() const { return failure_; }
   bool has_graph() const { return has_graph_; }  // add_graph was called
@@ -75,8 +74,8 @@ class SummaryWriter {
   std::string dir_;
   FileSystem* files_;
   EventFile::Clock now_;
-  std::unique_ptr<EventFile> file_;    // null: it failed
-  std::optional<std::int64_t> start_;  // what no file says yet
+  std::unique_ptr<EventFile> file_;    // null: writing failed
+  std::optional<std::int64_t> start_;  // next_step, until a file has it
   bool has_graph_ = false;
   double failed_at_ = 0;
   std::int64_t lost_ = 0;

@@ -1,4 +1,4 @@
-// What stands in front of a tensor on a data connection.
+// The tag of a tensor on a data connection.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace troupe {
 
-// The tag in front of a tensor on a data connection (at most kMaxTensorTag bytes).
+// Precedes a tensor on a data connection (at most kTensorTagBytes, serialization/wire.hpp).
 struct TensorTag {
-  // What the tensor is: an element of a channel, or a feed or fetch that its message leaves out.
+  // A tensor of a channel, or a feed or fetch that is not inside its message.
   enum class Kind : std::uint8_t { channel = 0, feed = 1, fetch = 2 };
   Kind kind = Kind::channel;
   CompiledId compiled = 0;

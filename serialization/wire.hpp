@@ -1,4 +1,4 @@
-// Messages between processes as bytes: what stands in frames, hellos and tensor headers.
+// Messages between processes as bytes: the contents of frames, hellos and tensor headers.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@
 
 namespace troupe {
 
-// A message as words (detail/words.hpp), its number first, for one frame of a control connection.
+// A message as words (detail/words.hpp), beginning with its number, for a control connection.
 // REQUIRES: tensors in host memory, a graph in LoadGraph, no single text of a graph of 2^29 bytes.
 std::vector<std::byte> encode(const WireMessage& message);
 
-// The message in bytes that anybody may have sent. A value or invalid_argument, whatever they are;
-// nothing is allocated out of proportion to their number. Enumerations, shapes, byte counts and
-// names of devices are valid afterwards, and so is what a message's own check says; a graph still
-// goes through import_graph.
+// Decodes untrusted bytes. invalid_argument for bytes that are not a message, resource_exhausted
+// if there is no memory; memory stays in proportion to the bytes. Shapes, byte counts and device
+// names of the result are valid, and the message's own check() has passed. A graph must still go
+// through import_graph().
 Expected<WireMessage> decode(std::span<const std::byte> bytes);
 
-// The hello. invalid_argument when its texts do not fit kMaxJoin bytes.
+// The hello. invalid_argument if its texts do not fit into kMaxJoin bytes.
 inline constexpr std::size_t kMaxJoin = 3072;
 Expected<std::string> encode_join(const Join& join);
 Expected<Join> decode_join(std::string_view bytes);
@@ -38,7 +38,7 @@ Expected<Join> decode_join(std::string_view bytes);
 inline constexpr std::size_t kTensorTagBytes = 256;
 // The number of bytes used. REQUIRES: at most 8 iteration numbers.
 std::size_t encode_tag(const TensorTag& tag, std::span<std::byte, kTensorTagBytes> out);
-// A dead tensor may have no dtype; any other has one that a tensor can have.
+// Accepts a missing dtype only for a dead tensor; any other must have a valid one.
 Expected<TensorTag> decode_tag(std::span<const std::byte> bytes);
 
 }  // namespace troupe

@@ -1,5 +1,5 @@
-// Between bytes and the root of a Cap'n Proto message: sizes, alignment, limits and exceptions are
-// dealt with here and nowhere else.
+// Converts between bytes and the root of a Cap'n Proto message: the only place that handles sizes,
+// alignment, limits and exceptions.
 #pragma once
 
 #include <capnp/message.h>
@@ -20,7 +20,7 @@
 
 namespace troupe::detail {
 
-// A list or blob of Cap'n Proto ends at 2^29 - 1; contents are cut into parts well below.
+// A list or blob of Cap'n Proto ends at 2^29 - 1; contents are split into parts well below.
 inline constexpr std::size_t kPartBytes = std::size_t{256} << 20;
 
 inline capnp::Text::Reader text(const std::string& s) { return {s.c_str(), s.size()}; }
@@ -43,10 +43,10 @@ std::vector<std::byte> build(Fill&& fill) try {
   check_failed(__FILE__, __LINE__, "a message can be built", e.getDescription().cStr());
 }
 
-// What `read(Root::Reader)`, which returns a Status or an Expected, makes of bytes from anywhere.
-// invalid_argument when they are no message. Every pointer is to be followed once: the limit on
-// what is traversed is the message's own size, so that no trick of overlapping or empty structs
-// makes a reader allocate out of proportion.
+// The result of `read(Root::Reader)`, a Status or an Expected, for untrusted bytes;
+// invalid_argument if they are no message. `read` may follow every pointer only once: the traversal
+// limit is the message's size, so that overlapping or empty structs cannot make a reader allocate
+// memory out of proportion.
 template <class Root, class Read>
 auto parse(std::span<const std::byte> bytes, Read&& read)
     -> decltype(read(std::declval<typename Root::Reader>())) try {

@@ -1,4 +1,4 @@
-// CRC32C (Castagnoli), as everybody computes it: crc32c("123456789") is 0xE3069283.
+// CRC32C (Castagnoli): crc32c("123456789") is 0xE3069283.
 #pragma once
 
 #include <cstddef>

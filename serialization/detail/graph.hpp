@@ -1,4 +1,4 @@
-// A graph to and from schema/graph.capnp.
+// Converts a graph to and from schema/graph.capnp.
 #pragma once
 
 #include "graph/graph.hpp"
@@ -8,7 +8,7 @@
 namespace troupe::detail {
 
 void write(schema::Graph::Builder out, const GraphDef& graph);
-// Well-formed as data; what it means is import_graph's to check.
+// Checks only the encoding; import_graph() checks the meaning.
 Expected<GraphDef> read(schema::Graph::Reader in);
 
 }  // namespace troupe::detail

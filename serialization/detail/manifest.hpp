@@ -1,4 +1,4 @@
-// manifest.json of a checkpoint: what belongs to it, and the checksums.
+// manifest.json of a checkpoint: the list of its files, and the checksums.
 #pragma once
 
 #include <cstdint>
@@ -26,28 +26,28 @@ struct ManifestResource {
 };
 
 struct Manifest : CheckpointHeader {
-  std::uint64_t folder = 0;    // the number in the folder's name: the step, in format 2 the commit
+  std::uint64_t folder = 0;    // number in the folder's name: the step; in format 2 the commit
   std::string tensors_sha256;  // of the names and hashes of all tensors; empty in older formats
   std::string params_sha256;   // of all tensors, in formats before 6
   std::vector<ManifestResource> resources;
   std::vector<ManifestFile> files;
 };
 
-// One JSON object whose last field is the CRC32C of all text before it, so that no changed byte
-// goes unseen. invalid_argument for text that is not UTF-8.
+// One JSON object whose last field is the CRC32C of all text before it, so that every changed byte
+// is detected. invalid_argument for text that is not UTF-8.
 Expected<std::string> format_manifest(const Manifest& manifest);
-// data_loss for anything else. File names are plain names, each once, counts of chunks right,
-// datasets at places that can be, and each resource once with a file of its own.
+// data_loss for anything else. Checked: file names are plain and unique, numbers of chunks match
+// sizes, positions of datasets are possible, and resources are unique, each with its own file.
 Expected<Manifest> parse_manifest(std::string_view text);
 
-// Files alone, as in a manifest; nlohmann::json::exception for text that is not UTF-8.
+// Only the files, as in a manifest; nlohmann::json::exception for text that is not UTF-8.
 std::string format_files(const std::vector<ManifestFile>& files);
 Expected<std::vector<ManifestFile>> parse_files(std::string_view text);
 
-// Of a manifest's tensors: what `tensors_sha256` is to be.
+// The value of Manifest::tensors_sha256 for these files.
 std::string tensors_sha256(const std::vector<ManifestFile>& files);
 
-// Appends in whole chunks and notes their checksums.
+// Appends in whole chunks and records their checksums.
 class ChunkedWriter : public WritableFile {
  public:
   ChunkedWriter(WritableFile& file, ManifestFile& record) : file_(file), record_(record) {}
@@ -62,7 +62,7 @@ class ChunkedWriter : public WritableFile {
   std::vector<std::byte> chunk_;
 };
 
-// Reads all of a file and compares. data_loss.
+// Reads a whole file and compares its checksums. data_loss if they differ.
 Status verify_chunks(ReadableFile& file, const ManifestFile& record);
 
 }  // namespace troupe::detail

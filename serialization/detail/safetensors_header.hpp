@@ -31,8 +31,8 @@ std::string_view safetensors_name(DType dtype);
 // The JSON text, padded. invalid_argument for text that is not UTF-8.
 Expected<std::string> format_header(const SafetensorsHeader& header);
 
-// Checks all there is to check: structure, duplicate names, dtypes, shapes, byte counts, and that
-// the entries fill exactly `data_bytes`. Errors are data_loss.
+// Checks structure, duplicate names, dtypes, shapes, byte counts, and that the entries fill exactly
+// `data_bytes`. Errors are data_loss.
 Expected<SafetensorsHeader> parse_header(std::string_view json, std::uint64_t data_bytes);
 
 }  // namespace troupe::detail

@@ -13,7 +13,7 @@
 
 namespace troupe::detail {
 
-// One digest, fed in pieces. Numbers go in as they stand in memory.
+// One digest, fed in pieces. Numbers are hashed as their bytes in memory.
 class Sha256 {
  public:
   Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {

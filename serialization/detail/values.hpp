@@ -1,5 +1,5 @@
-// The values of core/ to and from schema/value.capnp. Readers trust nothing; writers take values
-// of this process. A kj::Exception passes through: detail/capnp.hpp catches it.
+// Converts values of core/ to and from schema/value.capnp. Readers trust nothing; writers take
+// valid values. A kj::Exception passes through: detail/capnp.hpp catches it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace troupe::detail {
 
-// REQUIRES: undefined, or in host memory and no resource.
+// REQUIRES: undefined, or in host memory and not a resource.
 void write(schema::Tensor::Builder out, const Tensor& t);
 void write(schema::PartialShape::Builder out, const PartialShape& shape);
 void write(schema::Attr::Builder out, const std::string& name, const Attr& attr);

@@ -1,8 +1,8 @@
-// Values to and from words of 64 bits, little-endian, which messages between processes are made of.
+// Converts values to and from 64-bit words, little-endian, the encoding of messages.
 //
 //   numbers, bools, enumerations   one word
-//   texts, bytes                   their length, then they, padded with zeros to whole words
-//   lists, maps                    how many there are, then each
+//   texts, bytes                   length, then content, padded with zeros to whole words
+//   lists, maps                    number of items, then each item
 //   structs                        field after field
 //   tensors                        dtype, dimensions, content; a graph is a Cap'n Proto message
 #pragma once
@@ -33,7 +33,7 @@ class WordWriter {
   std::vector<std::byte> take() { return std::move(words_); }
 
   void word(std::uint64_t value) { copy(&value, sizeof value); }
-  // Room for so many bytes, which the caller copies next; then pad().
+  // Begins a blob of that size; the caller then calls copy() for its content, and pad().
   void begin_bytes(std::uint64_t size) {
     words_.reserve(words_.size() + size + 2 * sizeof(std::uint64_t));
     word(size);
@@ -55,7 +55,7 @@ class WordWriter {
   void put(const DeviceName& name) { put(name.text()); }
   void put(const PortName& name) { put(name.text()); }
   void put(const Status& status);
-  // REQUIRES: undefined, or in host memory and no resource.
+  // REQUIRES: undefined, or in host memory and not a resource.
   void put(const Tensor& tensor);
   // REQUIRES: not null.
   void put(const std::shared_ptr<const GraphDef>& graph);
@@ -87,29 +87,29 @@ class WordWriter {
   std::vector<std::byte> words_;
 };
 
-// Words that anybody may have sent. The first thing that is wrong with them is kept, and what is
-// read after it means nothing, so the caller asks once, at the end. Memory follows the words that
-// were read, never a count that is claimed: every item of a list is a word at least.
+// Reads untrusted words. It keeps the first error, and values read after an error are meaningless,
+// so the caller checks once, with end(). Memory grows with the words that were read, never with an
+// announced count: every item of a list has at least one word.
 class WordReader {
  public:
   explicit WordReader(std::span<const std::byte> words) : left_(words) {
     if (words.size() % sizeof(std::uint64_t) != 0)
       fail(std::to_string(words.size()) + " bytes are not a whole number of words");
   }
-  // REQUIRES: everything was read.
+  // The first error, or invalid_argument if not everything was read.
   Status end() {
     if (error_.ok() && !left_.empty()) fail("words follow its end");
     return error_;
   }
 
   bool ok() const { return error_.ok(); }
-  // Whoever reads found something wrong with what was read.
+  // Records an error that the caller found in what it read.
   void refuse(const std::string& why) { fail(why); }
 
   std::uint64_t word();
-  // How many items follow. Every item is a word at least.
+  // The number of items that follow. Every item has at least one word.
   std::uint64_t count();
-  // That many bytes, which are padded to whole words.
+  // A blob: its length, then that many bytes, padded to whole words.
   std::span<const std::byte> bytes();
 
   template <class T>

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-// Master to an executor; Coordinator::AbortAttempt says how it is obeyed.
+// Master to an executor: abort an attempt, as Coordinator::AbortAttempt describes.
 struct AbortPartition {
   CompiledId compiled = 0;
   std::uint32_t partition = 0;

@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-// Master to a task: what do attempts wait for there? Reply: TaskWaits with the same round.
+// Master to a task: report what its attempts wait for. Reply: TaskWaits with the same round.
 struct AskWaits {
   std::uint64_t round = 0;
 };

@@ -7,9 +7,8 @@
 
 namespace troupe {
 
-// Drop the variables and queues of these containers: whoever names one later makes it anew. Every
-// step that uses one was unloaded before. Master to workers. No reply: it is done before whatever
-// is sent later.
+// Master to workers: delete the variables and queues of these containers; a later use creates new
+// ones. Every step that uses one was unloaded before. No reply: done before any later message.
 struct DropContainers {
   std::vector<std::string> containers;
 };

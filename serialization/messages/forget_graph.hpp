@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-// The session is closed: nobody will compile a step of its graph again. Master to workers.
+// Master to workers: the session is closed, and no more steps of its graph will be compiled.
 struct ForgetGraph {
   std::uint64_t session = 0;
 };

@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-// Master to all: the job ends, leave in order.
+// Master to all: the job ends; disconnect.
 struct Leave {
   Status why;
 };

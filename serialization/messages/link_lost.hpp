@@ -6,9 +6,9 @@
 
 namespace troupe {
 
-// Worker to master: its connection to another member of the view broke, or never came about.
+// Worker to master: its connection to another member of the view broke, or was never established.
 struct LinkLost {
-  ProcessId process = 0;  // who says so
+  ProcessId process = 0;  // the sender
   std::uint64_t view = 0;
   ProcessId other = 0;
   Status why;

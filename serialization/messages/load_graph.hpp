@@ -8,12 +8,12 @@
 
 namespace troupe {
 
-// The nodes that a session's graph has got since `from`, which the receiver has; from 0 the graph
-// as it is, in place of an earlier one. Inputs name nodes by their places in the whole graph.
-// Master to workers, before a LoadStep that needs it.
+// Master to workers, before a LoadStep that needs it: the nodes added to a session's graph since
+// `from`, up to which the receiver has it; with `from` 0 the whole graph, which replaces an earlier
+// one. Inputs refer to nodes by their positions in the whole graph.
 struct LoadGraph {
   std::uint64_t session = 0;
-  std::uint64_t version = 0;  // number of nodes then
+  std::uint64_t version = 0;  // number of nodes after
   std::shared_ptr<const GraphDef> graph;
   std::uint64_t from = 0;  // number of nodes before
 };

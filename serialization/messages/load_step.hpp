@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-// Compile and make ready the partitions of a task. Every task compiles the same graph for the same
-// target, which is a pure function, and takes its own plans. Master to workers.
+// Master to workers: compile a step and prepare the partitions of the task. Every task compiles the
+// same graph for the same target, which is a pure function, and loads its own plans.
 // Reply: StepLoaded.
 struct LoadStep {
   CompiledId compiled = 0;
@@ -20,7 +20,7 @@ struct LoadStep {
   std::uint64_t version = 0;  // of the graph
   CompileRequest request;
   std::vector<TargetDevice> devices;        // of the whole cluster
-  std::map<std::string, DeviceName> fixed;  // placements that must stay
+  std::map<std::string, DeviceName> fixed;  // placements that must not change
   bool soft_placement = true;
   std::vector<std::string> disabled_passes;
 };

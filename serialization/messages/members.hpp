@@ -8,12 +8,11 @@
 
 namespace troupe {
 
-// Master to every worker when the set of members changes. A worker connects to those of a lower
-// number that it does not know yet, and leaves those that are not in it any more.
-// Reply: Ready, or LinkLost.
+// Master to every worker when the set of members changes. A worker connects to new members with a
+// lower number, and disconnects from those that are no longer members. Reply: Ready, or LinkLost.
 struct Member {
   ProcessId process = 0;
-  TaskId task{};  // that it hosts
+  TaskId task{};  // hosted there
   std::uint64_t incarnation = 0;
   std::string host;
   std::uint16_t port = 0;

@@ -7,11 +7,11 @@
 
 namespace troupe {
 
-// A piece of a message that is too long for one frame. Sent one after the other by whoever sends
-// the message, which is what they are when all are there (serialization/parts.hpp).
+// A part of a message that is too long for one frame. The sender sends the parts in order; the
+// receiver joins them to the message (serialization/parts.hpp).
 struct MessagePart {
   std::uint64_t total = 0;   // bytes of the whole message
-  std::uint64_t offset = 0;  // of these in it
+  std::uint64_t offset = 0;  // of `bytes` in it
   std::vector<std::byte> bytes;
 };
 

@@ -1,5 +1,5 @@
-// PartitionDone (core/transaction.hpp) between processes. Fetches that are large, or many, travel
-// as tensors on the data connection and are left undefined here.
+// PartitionDone (core/transaction.hpp) between processes. Large or numerous fetches are
+// undefined here; they are sent as tensors on the data connection.
 #pragma once
 
 #include "core/transaction.hpp"

@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-// Worker to master. Reply to Welcome (view 0): it has made its devices, or why it could not. Reply
-// to Members: it is connected to every other member of that view.
+// Worker to master. Reply to Welcome (view 0): its devices exist, or the reason why not. Reply to
+// Members: it is connected to every other member of that view.
 struct Ready {
   ProcessId process = 0;
   std::vector<std::string> devices;  // full names

@@ -4,7 +4,7 @@
 
 namespace troupe {
 
-// Master to a worker: record spans from now on, or no more. Reply to the latter: TraceSpans.
+// Master to a worker: start or stop recording spans. Reply to stop: TraceSpans.
 struct RecordTrace {
   bool on = false;
 };

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-// Master to the executor that was granted a number: others want it. Reply: GrantReturned, unless
-// the write that carries it is under way, or the attempt over or not begun.
+// Master to the executor that was granted a number: another attempt needs it. Reply: GrantReturned,
+// unless the write with the number is under way, or the attempt has ended or not begun.
 struct RevokeGrant {
   CompiledId compiled = 0;
   std::uint32_t partition = 0;

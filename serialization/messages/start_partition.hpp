@@ -7,9 +7,9 @@
 
 namespace troupe {
 
-// Master to the executor of one partition: begin an attempt. Known or ended attempts ignore it.
-// Reply: PartitionDone. Feeds that are large, or many, travel as tensors on the data connection and
-// are left undefined here.
+// Master to the executor of one partition: begin an attempt. Ignored for known or ended attempts.
+// Reply: PartitionDone. Large or numerous feeds are undefined here: they are tensors on the data
+// connection.
 struct StartPartition {
   CompiledId compiled = 0;
   std::uint32_t partition = 0;
@@ -17,8 +17,8 @@ struct StartPartition {
   std::uint64_t random_index = 0;  // k of the random number counter
   CommitNumber grant = 0;          // fast path, or 0
   std::vector<Tensor> feeds;       // in the order of Plan::feeds
-  // Of each dataset that the plan reads, in the order of its resources, the elements of this run:
-  // one for each replica, or as many as it likes (element_number).
+  // The elements of this run, for each dataset that the plan reads, in the order of its resources:
+  // one for each replica, or any number (element_number()).
   std::vector<std::vector<std::uint64_t>> elements;
 };
 

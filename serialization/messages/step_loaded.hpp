@@ -6,8 +6,7 @@
 
 namespace troupe {
 
-// Worker to master: the partitions of the step that belong to the task are ready, or why it could
-// not.
+// Worker to master: the task's partitions of the step are ready, or the reason why not.
 struct StepLoaded {
   CompiledId compiled = 0;
   TaskId task{};

@@ -11,25 +11,25 @@
 
 namespace troupe {
 
-// What one attempt at a partition waits for. An attempt that a task knows, and that is not over, is
-// in at least one.
+// What one attempt at a partition waits for. Every attempt that the task knows and that has not
+// ended is in at least one.
 struct NodeWait {
   RunId run;
   AttemptId attempt;
   std::uint32_t partition = 0;
   Wait::On on = Wait::On::node;
-  std::string node, op, site;  // empty: of no node
+  std::string node, op, site;  // empty: not for a node
   std::string device;
   std::string what;
   std::uint64_t resource = 0;      // On::resource: ResourceId::hash
-  std::uint32_t from = 0;          // On::tensor: the partition that it comes from
-  std::uint64_t milliseconds = 0;  // so long
+  std::uint32_t from = 0;          // On::tensor: the sending partition
+  std::uint64_t milliseconds = 0;  // waiting time
 };
 
-// A task to the master: what attempts wait for there, which steps it has loaded, and which ones it
-// prepares. Answers AskWaits. No reply.
+// Task to master, the reply to AskWaits: what its attempts wait for, which steps it has loaded, and
+// which it is preparing. No reply.
 struct TaskWaits {
-  // More than a person reads; attempts beyond that are not named, which `cut` says.
+  // Limits of a report for people; `cut` is set if there are more waits.
   static constexpr std::size_t kMost = 1000;
   static constexpr std::size_t kMostText = 1000;
 

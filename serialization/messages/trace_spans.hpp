@@ -8,11 +8,10 @@
 
 namespace troupe {
 
-// Worker to master: what it recorded, in as many messages as it takes
-// (actors/processes/gathering.hpp).
+// Worker to master: the recorded spans, in one or more messages (actors/processes/gathering.hpp).
 struct TraceSpans {
   std::vector<Track> tracks;
-  std::uint64_t dropped = 0;  // spans that made room for newer ones; with the last message
+  std::uint64_t dropped = 0;  // old spans overwritten by newer ones; set in the last message
   bool last = false;
 };
 

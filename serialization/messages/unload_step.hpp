@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-// Nobody will run it again. Master to workers.
+// Master to workers: the step will not run again.
 struct UnloadStep {
   CompiledId compiled = 0;
 };

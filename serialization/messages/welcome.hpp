@@ -8,14 +8,14 @@
 
 namespace troupe {
 
-// Master to a worker that was admitted: who it is, and the task that it hosts.
+// Master to an admitted worker: its process number, the task that it hosts, and its settings.
 struct Welcome {
   ProcessId process = 0;
   TaskId task{};
-  std::uint32_t threads = 0;  // lanes to use; 0: as many as cores
+  std::uint32_t threads = 0;  // number of lanes; 0: one per core
   NumericProfile profile;
   std::vector<std::string> devices;  // device types to make, e.g. "CPU", "FAKE"
-  std::uint64_t step_memory = 0;     // bytes that a step may hold in the process; 0: no limit
+  std::uint64_t step_memory = 0;     // memory limit of a step in the process, bytes; 0: none
 };
 
 template <>
