@@ -8,7 +8,7 @@ namespace troupe {
 
 constexpr std::size_t kBuffer = std::size_t{64} << 10;
 
-// Packed content of a file on its way through zlib.
+// Decompresses a file's content with zlib.
 class Inflater {
  public:
   explicit Inflater(Wrapping wrapping) : name_(wrapping == Wrapping::gzip ? "gzip" : "zlib") {
@@ -16,7 +16,7 @@ class Inflater {
   }
   Inflater(const Inflater& other)
       : name_(other.name_), input_(other.input_), offset_(other.offset_), ended_(other.ended_) {
-    // zlib copies its own state; what it has not yet read is in our buffer.
+    // zlib copies only its own state; unread input is in our buffer.
     usable_ = other.usable_ && inflateCopy(&stream_, const_cast<z_stream*>(&other.stream_)) == Z_OK;
     const std::size_t left = other.stream_.avail_in;
     stream_.avail_in = uInt(left);
@@ -27,7 +27,7 @@ class Inflater {
     if (usable_) inflateEnd(&stream_);
   }
 
-  // How many bytes it put into `out`; 0: the end.
+  // Returns the number of bytes written to `out`; 0: the end.
   Expected<std::size_t> read(const DataFile& file, std::span<char> out) {
     if (!usable_) return resource_exhausted("zlib has no memory");
     if (ended_) return std::size_t{0};
@@ -41,7 +41,7 @@ class Inflater {
         TROUPE_TRY(check_end(file));
         break;
       }
-      // Z_BUF_ERROR with input left, or none to be had, is content that stops in the middle.
+      // Z_BUF_ERROR with input left, or at the end of the file, means truncated content.
       if (result != Z_OK ||
           (stream_.avail_in == 0 && offset_ == file.size() && stream_.avail_out == out.size()))
         return data_loss("damaged or truncated " + std::string(name_) + " content");

@@ -1,4 +1,4 @@
-// The bytes of a file from start to end, unpacked where gzip has packed them.
+// The bytes of a file from start to end, decompressed if gzipped.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@ namespace troupe {
 
 class Inflater;
 
-// How content is packed: by gzip with a header of gzip's or of zlib's, or not at all.
+// How content is compressed: not at all, or with a gzip or a zlib header.
 enum class Wrapping { none, gzip, zlib };
 
-// Reads forwards through a buffer of 64 KiB. A copy goes on by itself from the same place: what it
-// costs is the buffer, and of packed content 40 KiB of zlib's state. One user at a time.
+// Reads forwards through a buffer of 64 KiB. A copy continues independently from the same position;
+// it copies the buffer and, for packed content, its input and zlib's state. One user at a time.
 class ByteStream {
  public:
-  // Content is recognised as gzip's by its first bytes.
+  // Detects gzip by the first bytes.
   static Expected<ByteStream> open(DataFilePtr file);
   static ByteStream open_as(DataFilePtr file, Wrapping wrapping);
   ByteStream(const ByteStream& other);
@@ -27,20 +27,20 @@ class ByteStream {
   ~ByteStream();
 
   const DataFile& file() const { return *file_; }
-  // What comes next: at least one byte, none at the end. Good until the next call of any method.
-  // data_loss when packed content is damaged, ends early, or something follows it.
+  // The next bytes: at least one, none at the end. Valid until the next call of any method.
+  // data_loss if packed content is damaged or truncated, or if anything follows it.
   Expected<std::string_view> chunk();
-  // REQUIRES: no more than the last chunk has.
+  // REQUIRES: at most the size of the last chunk.
   void consume(std::size_t bytes) {
     begin_ += bytes;
     offset_ += bytes;
   }
-  // Appends the next `bytes` bytes to `out`, or all that are left: memory is taken for what is
-  // there, not for what is asked for. Returns how many.
+  // Appends the next `bytes` bytes to `out`, or all that are left; returns how many. Allocates only
+  // for bytes that exist.
   Expected<std::uint64_t> read(std::uint64_t bytes, std::string& out);
-  // Passes over them, in a plain file without reading.
+  // Skips bytes, in a plain file without reading.
   Expected<std::uint64_t> skip(std::uint64_t bytes);
-  std::uint64_t offset() const { return offset_; }  // of what comes next, in the content
+  std::uint64_t offset() const { return offset_; }  // of the next byte, in the content
   std::uint64_t bytes_held() const;
 
  private:
@@ -50,15 +50,15 @@ class ByteStream {
   DataFilePtr file_;
   std::unique_ptr<Inflater> inflater_;  // of packed content
   std::string buffer_;
-  std::size_t begin_ = 0, end_ = 0;  // of what is in the buffer
-  std::uint64_t offset_ = 0;         // of what is at begin_, in the content
-  std::uint64_t read_ = 0;           // of a plain file so far
+  std::size_t begin_ = 0, end_ = 0;  // of the valid part of the buffer
+  std::uint64_t offset_ = 0;         // of begin_, in the content
+  std::uint64_t read_ = 0;           // bytes of a plain file read so far
 };
 
-// All of a file's content, unpacked; resource_exhausted when it is more than `most` bytes.
+// A file's whole content, unpacked; resource_exhausted if it is longer than `most` bytes.
 Expected<std::string> read_content(DataFilePtr file, std::uint64_t most);
 
-// The file, or where gzip has packed it what is in it, in memory, for who reads at any place.
+// A file for random access: the file itself, or the content of a gzipped file, in memory.
 inline constexpr std::uint64_t kMostUnpacked = std::uint64_t{4} << 30;
 Expected<DataFilePtr> unpacked(DataFilePtr file, std::uint64_t most = kMostUnpacked);
 

@@ -18,7 +18,7 @@ namespace {
 
 Status file_error(const std::string& name, const char* what, int error) {
   const std::string text = std::string("cannot ") + what + " '" + name + "': " + strerror(error);
-  // No data_loss: it may go well another time, so nobody may take the file for damaged.
+  // Not data_loss: a retry may succeed, so the file must not count as damaged.
   return error == ENOENT || error == ENOTDIR ? not_found(text) : failed_precondition(text);
 }
 
@@ -26,7 +26,7 @@ std::string shorter(const std::string& name, std::uint64_t end) {
   return "file '" + name + "' ends before byte " + std::to_string(end);
 }
 
-// What tells a file from the one that takes its place, and from itself once it was written.
+// Identifies a file, to detect that it was replaced or changed.
 struct Identity {
   dev_t device;
   ino_t number;
@@ -41,9 +41,9 @@ struct Identity {
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
-// The descriptor of a regular file, and what it is.
+// The descriptor of a regular file, and its identity.
 Expected<std::pair<Descriptor, Identity>> open_regular(const std::string& path) {
-  // Opening a pipe without a writer would wait for one.
+  // O_NONBLOCK: opening a pipe without a writer would block.
   Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!descriptor) return file_error(path, "open", errno);
   struct stat known {};
@@ -80,7 +80,7 @@ class LocalFile final : public DataFile {
   }
 
  private:
-  // Held by who reads while another thread lets it rest.
+  // Shared, because one thread may read while another calls rest().
   using Shared = std::shared_ptr<const Descriptor>;
   Expected<Shared> opened() const {
     const std::lock_guard lock(mutex_);

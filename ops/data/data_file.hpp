@@ -22,25 +22,25 @@ class DataFile {
   // Fills `out` with the bytes at `offset`. An error if the file ends earlier, which names the
   // file; failed_precondition if it has become shorter.
   virtual Status read_at(std::uint64_t offset, std::span<char> out) const = 0;
-  // Nobody reads it for a while: it need not stay open. failed_precondition if it is read again and
-  // has been replaced or changed in between.
+  // Closes the file until the next read, which fails with failed_precondition if the file has been
+  // replaced or changed in between.
   virtual void rest() const {}
 };
 using DataFilePtr = std::shared_ptr<const DataFile>;
 
-// Opens a file for reading; not_found when there is none.
+// Opens a file for reading; not_found if it does not exist.
 using OpenDataFile = FunctionRef<Expected<DataFilePtr>(const std::string& path)>;
 
 // Opens a regular file of this machine; symbolic links are followed. invalid_argument for a
 // directory, a pipe or a device.
 Expected<DataFilePtr> open_local_file(const std::string& path);
-// Bytes in memory, under a name for errors.
+// Bytes in memory, with a name for errors.
 DataFilePtr memory_file(std::string name, std::string content);
 
-// The names in a folder of this machine, in ascending order of their bytes.
+// The entries of a folder of this machine, in ascending order of the bytes of their names.
 struct FolderEntry {
   std::string name;
-  bool folder = false;  // else a file; symbolic links are followed
+  bool folder = false;  // symbolic links are followed
 };
 Expected<std::vector<FolderEntry>> list_local_folder(const std::string& path);
 

@@ -23,7 +23,7 @@ Expected<std::string> number(const NodeDef& def, std::string_view name) {
   return std::to_string(value);
 }
 
-// A Dataset node says its stages in attributes, whose order is fixed.
+// The stages of a Dataset node, which are in attributes and have a fixed order.
 Expected<std::vector<std::string>> stages_of_dataset(const NodeDef& def) {
   TROUPE_TRY(const std::string source, attr<std::string>(def, "source"));
   TROUPE_TRY(const std::string first, number(def, "first"));

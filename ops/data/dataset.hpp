@@ -1,5 +1,4 @@
-// What a worker needs to serve a node that describes a dataset: its pipeline, given a way to open
-// files.
+// Opens the pipeline of a node that describes a dataset.
 #pragma once
 
 #include "graph/graph.hpp"
@@ -9,9 +8,9 @@
 
 namespace troupe {
 
-// The pipeline of a Dataset or DataPipeline node. A file that is not there is looked for with ".gz"
-// appended. `functions` are those that the node names, in that order. Errors name the file.
-// invalid_argument when the files hold other elements than the node declares, or none.
+// The pipeline of a Dataset or DataPipeline node. If a file is missing, one with ".gz" appended is
+// tried. `functions` are those that the node names, in that order. Errors name the file.
+// invalid_argument if the files have other elements than the node declares, or none.
 Expected<Pipeline> open_dataset(const NodeDef& def, OpenDataFile open,
                                 ExampleFunctions functions = {});
 

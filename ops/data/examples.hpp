@@ -91,9 +91,9 @@ struct ComponentList : std::vector<T> {
 // are read in the process in which the pipeline runs.
 //
 // Element e depends only on the stages, the files, the seed and e. The number of elements taken is
-// part of the job's state, so a resumed job continues with the next. Tensors, plain text, CIFAR-10
-// and IDX files give random access; a shuffle, buckets, CSV, lines and gzipped text must be read up
-// to the element.
+// part of the job's state, so a resumed job continues with the next. Sources with a known number of
+// examples give random access. CSV, lines, TFRecords and gzipped text must be read up to the
+// element, as must a shuffle, filter, cache, buckets or skip_errors.
 //
 // outputs() throws Error if an argument is out of range, or a function belongs to another graph.
 class Examples {

@@ -35,8 +35,8 @@ Expected<std::vector<Tensor>> Pipeline::element(std::uint64_t number) {
   return checked(number, *next);
 }
 
-// The element at the position, and beyond it. The pass is left where there is none: at the end,
-// after an error, and when an exception says that there is no memory, since who knows where it is.
+// Reads the element at the position and moves past it. Drops the pass at the end, after an error,
+// and after an exception for lack of memory, since its position is then unknown.
 Expected<std::optional<Example>> Pipeline::advance() {
   std::unique_ptr<Pass> pass = std::move(pass_);
   TROUPE_TRY(auto next, pass->next());
@@ -58,7 +58,7 @@ Expected<std::vector<Tensor>> Pipeline::checked(std::uint64_t number,
                           signature_text(declared_));
 }
 
-// Leaves the pass before that element; none, and the end known, when there is no such element.
+// Moves the pass to that element. If it does not exist, there is no pass and the end is known.
 Status Pipeline::seek(std::uint64_t number) {
   if (pass_ && position_ == number) {
     remember();
@@ -74,15 +74,15 @@ Status Pipeline::seek(std::uint64_t number) {
     position_ = nearest;
   }
   while (pass_ && position_ < number) {
-    // In steps, for the sake of the places between.
+    // In steps, to remember positions on the way.
     TROUPE_TRY(skip_to(last_->direct() ? number : std::min(number, position_ + interval_)));
     remember();
   }
   return ok_status();
 }
 
-// A short way, where going back would be a long one. What goes wrong with an element on the way is
-// nothing to the one that is asked for: the pass is left, and that is found as any other.
+// Keeps the elements of a short step, since going back for them would be slow. An error in one of
+// them does not concern the requested element: the pass is dropped, and seek() makes a new one.
 void Pipeline::keep_until(std::uint64_t number) {
   if (!pass_ || last_->direct() || position_ > number || number - position_ > kMostKept) return;
   while (position_ < number) {
@@ -105,11 +105,11 @@ Status Pipeline::skip_to(std::uint64_t number) {
   return ok_status();
 }
 
-// A place each `interval_` elements; when they are too many every second one goes.
+// Remembers a position every `interval_` elements; if there are too many, drops every second one.
 void Pipeline::remember() {
   if (!pass_ || last_->direct()) return;
   if (position_ < looked_ + interval_) return;
-  looked_ = position_;  // whatever comes of it: looking costs, too
+  looked_ = position_;  // even if it is not remembered: bytes_held() costs, too
   if (pass_->bytes_held() > kMostBytesRemembered) return;
   remembered_.emplace(position_, pass_->clone());
   if (remembered_.size() < kMostRemembered) return;

@@ -1,4 +1,4 @@
-// The input pipeline as a function: an element's number in, the element out.
+// The input pipeline as a function from an element's number to the element.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,23 @@
 
 namespace troupe {
 
-// An opened pipeline. Element e is a function of e, the files and the stages alone, so any worker,
-// restarted or not, makes the same one.
+// An open pipeline. Element e depends only on e, the files and the stages, so any worker, restarted
+// or not, produces the same one.
 //
-// It keeps the place after the element that was asked for last: asking in order reads on. Another
-// place is reached at once where all stages are direct (Stage::direct); otherwise by passing over
-// what is between, from the nearest of a few places that it remembers, or from the start.
-// Elements that a short step forwards would pass over are kept for whoever asks next: replicas do
-// so in any order.
+// It keeps its position after the last element, so reading in order is sequential. If all stages
+// are direct (Stage::direct), any other position is reached at once. Otherwise the elements between
+// are skipped, from the nearest of a few remembered positions or from the start. Elements skipped
+// by a short step forwards are kept for later requests, since replicas ask in any order.
 //
 // One user at a time.
 class Pipeline {
  public:
-  // Elements that are not of `declared` are refused.
+  // An element that does not fit `declared` is an error.
   Pipeline(StagePtr last, Signature declared);
   Pipeline(Pipeline&&) noexcept = default;
 
   const Signature& signature() const { return declared_; }
-  // How many there are, as far as it is known: that of a stream shows at its end.
+  // The number of elements, if known: that of a stream is known only at its end.
   std::optional<std::uint64_t> elements() const;
 
   // Past the end: dataset_ended().
@@ -45,16 +44,16 @@ class Pipeline {
   StagePtr last_;
   Signature declared_;
   std::optional<std::uint64_t> end_;
-  std::unique_ptr<Pass> pass_;  // none after an error
-  std::uint64_t position_ = 0;  // of the element that it gives next
+  std::unique_ptr<Pass> pass_;  // null at the end or after an error
+  std::uint64_t position_ = 0;  // the number of the next element
   std::map<std::uint64_t, std::unique_ptr<Pass>> remembered_;
-  std::map<std::uint64_t, Example> kept_;  // made, and not asked for yet
-  std::uint64_t interval_;                 // elements between places to remember
-  std::uint64_t looked_ = 0;               // the last place that was thought of
+  std::map<std::uint64_t, Example> kept_;  // made, but not requested yet
+  std::uint64_t interval_;                 // elements between remembered positions
+  std::uint64_t looked_ = 0;               // the last position considered for remembering
 };
 
-// out_of_range: there is no element after `elements` of them. And whether a run has failed because
-// of that, rather than of anything else that is out of range.
+// out_of_range: the dataset has only `elements` elements. is_dataset_end() tells this error from
+// other out_of_range errors.
 Status dataset_ended(std::uint64_t elements);
 bool is_dataset_end(const Status& status);
 

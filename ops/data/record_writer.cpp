@@ -30,7 +30,7 @@ Status write_error(const std::string& path, const char* what, int error) {
 }  // namespace
 
 struct RecordWriter::State {
-  std::string path, part;  // where it is to be, and where it is until it is whole
+  std::string path, part;  // the final name, and the name until it is complete
   Descriptor file;
   bool packs = false, done = false;
   z_stream packer{};
@@ -68,7 +68,7 @@ struct RecordWriter::State {
     return ok_status();
   }
 
-  // The buffer is zlib's to fill; it is written when it is full.
+  // zlib fills the buffer, which is written when it is full.
   Status pack(std::string_view bytes, int how) {
     // zlib counts in 32 bits.
     do {
@@ -200,7 +200,7 @@ Expected<std::string> feature_message(const std::string& name, const Tensor& ten
   std::string list, feature;
   pbf_writer values(list), kinds(feature);
   if (!tensor.defined()) return no_feature(name, "there is no tensor");
-  // A number becomes ten bytes at most.
+  // A number takes at most ten bytes.
   if (tensor.elements() > std::int64_t(kMostInExample / 10) ||
       bytes_of(Example{nullptr, 0, {tensor}}) > kMostInExample)
     return no_feature(name, std::to_string(tensor.elements()) + " elements are too many");

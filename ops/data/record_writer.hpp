@@ -1,4 +1,4 @@
-// Writes TFRecord files, and the tf.Example messages that most of them hold.
+// Writes TFRecord files, and tf.Example messages, their most common content.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@
 
 namespace troupe::data {
 
-// Writes a TFRecord file at `path`. The file appears there, whole, when finish() succeeds; until
-// then it is beside it, named `path` + ".part", and the destructor removes it. One user at a time.
+// Writes a TFRecord file. The complete file appears at `path` when finish() succeeds. Until then it
+// is named `path` + ".part", and the destructor removes it. One user at a time.
 class RecordWriter {
  public:
-  // invalid_argument for Packing::detect; not_found or failed_precondition where no file can be
-  // made. The form that is a constructor throws Error.
+  // invalid_argument for Packing::detect; not_found or failed_precondition if the file cannot be
+  // created. The constructor throws Error instead.
   static Expected<RecordWriter> create(const std::string& path, Packing packing = Packing::none);
   explicit RecordWriter(const std::string& path, Packing packing = Packing::none)
       : RecordWriter(value_or_throw(create(path, packing))) {}
@@ -26,9 +26,9 @@ class RecordWriter {
   RecordWriter& operator=(RecordWriter&&) noexcept;
   ~RecordWriter();
 
-  // Errors are of the file; after one the writer only repeats it.
+  // Errors are those of the file; later calls repeat the first one.
   Status write(std::string_view record);
-  // Once: what is buffered, to the disk. No record can be written after it.
+  // Writes what is buffered, syncs and renames the file. Once; no record can be written after it.
   Status finish();
 
  private:
@@ -37,8 +37,8 @@ class RecordWriter {
   std::unique_ptr<State> state_;
 };
 
-// A tf.Example message with a feature of each tensor: f32 and f64 as floats, integers and bool as
-// int64s, strings as bytes. invalid_argument for another dtype, or a u64 beyond 2^63 - 1.
+// A tf.Example message with one feature per tensor: f32 and f64 as floats, integers and bool as
+// int64, strings as bytes. invalid_argument for other dtypes, or a u64 above 2^63 - 1.
 Expected<std::string> tf_example(const std::vector<std::pair<std::string, Tensor>>& features);
 
 }  // namespace troupe::data

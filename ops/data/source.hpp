@@ -35,7 +35,7 @@ struct Origin {
   const DataFile* file = nullptr;  // the source's
   std::uint64_t record = 0;        // of the file, from 0
   std::uint64_t offset = 0;        // its first byte, in the unpacked content
-  // Where there is no file, the source, whose example `record` it is; none: unknown.
+  // If there is no file: the source, of which `record` is the example's index; null: unknown.
   const Source* source = nullptr;
   bool known() const { return file != nullptr || source != nullptr; }
   std::string text() const;  // "record 5 at byte 120 of file 'x'"; "" when unknown
@@ -45,15 +45,14 @@ struct Origin {
 class Cursor {
  public:
   virtual ~Cursor() = default;
-  // The next example; nullopt at the end. Unusable after an error, unless it goes on.
+  // The next example; nullopt at the end. Unusable after an error unless goes_on().
   virtual Expected<std::optional<std::vector<Tensor>>> next() = 0;
-  // Passes over the next `n` examples, or all that are left; returns how many. What is passed over
-  // need not be looked at.
+  // Skips the next `n` examples, or all that are left; returns how many. It need not check them.
   virtual Expected<std::uint64_t> skip(std::uint64_t n);
-  // After an error: whether only one example is lost, or the rest of one file, and next() gives
-  // what comes behind.
+  // After an error: whether only one example, or the rest of one file, is lost, and next()
+  // continues after it.
   virtual bool goes_on() const { return false; }
-  // Of what next() gave last, or failed to give.
+  // The origin of the example that next() returned last, or failed to read.
   virtual Origin origin() const { return {}; }
   // An independent cursor at the same position.
   virtual std::unique_ptr<Cursor> clone() const = 0;
@@ -79,7 +78,7 @@ class Source {
   // component, with examples along dimension 0. REQUIRES: count(), and both ranges are valid.
   virtual Status read(std::uint64_t first, std::int64_t n, std::span<Tensor> out,
                       std::int64_t row) const;
-  // Where that example is, and in words where that is no record of a file. REQUIRES: count().
+  // The origin of an example, and a description if it is not in a file. REQUIRES: count().
   virtual Origin origin(std::uint64_t) const { return {}; }
   virtual std::string where(std::uint64_t) const { return ""; }
   // A cursor at the first example. REQUIRES: no count().

@@ -54,7 +54,7 @@ Status check_alike(const std::vector<Tensor>& batch, const Example& example) {
   return ok_status();
 }
 
-// How many examples from `begin` on stand one after the other in one source.
+// The number of examples from `begin` on that are consecutive in one source.
 std::size_t run_length(std::span<const Example> examples, std::size_t begin) {
   const Example& first = examples[begin];
   std::size_t n = 1;

@@ -16,10 +16,10 @@ struct Example {
   const Source* source = nullptr;
   std::uint64_t index = 0;
   std::vector<Tensor> values;  // if source is null
-  Origin origin = {};          // of the values, where one record is all they are made of
+  Origin origin = {};          // of the values, if they come from a single record
 };
 std::size_t bytes_of(const Example& example);
-// The error, with where the example comes from if that is known.
+// The error, with the origin of the example if that is known.
 Status in_example(const Status& status, const Example& example);
 Origin origin_of(const Example& example);
 
@@ -27,11 +27,11 @@ Origin origin_of(const Example& example);
 class Pass {
  public:
   virtual ~Pass() = default;
-  // The next example; nullopt at the end and in all later calls. Unusable after an error, unless it
-  // goes on.
+  // The next example; nullopt at the end and in all later calls. Unusable after an error unless
+  // goes_on().
   virtual Expected<std::optional<Example>> next() = 0;
-  // After an error: whether only one example is lost, or the rest of one file, and next() gives
-  // what comes behind.
+  // After an error: whether only one example, or the rest of one file, is lost, and next()
+  // continues after it.
   virtual bool goes_on() const { return false; }
   // Skips the next `n` examples, or all that are left; returns how many.
   virtual Expected<std::uint64_t> skip(std::uint64_t n);

@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-// One of each file in sources/ and stages/.
+// Defined in the files of sources/ and stages/.
 StageKind cifar10_source(), csv_source(), digits_source(), fixed_records_source(), idx_source(),
     image_folder_source(), labelled_files_source(), lines_source(), npy_source(), npz_source(),
     range_source(), shapes_source(), tales_source(), tensors_source(), text_source(),
@@ -61,7 +61,7 @@ const std::vector<StageKind>& kinds() {
 
 constexpr std::size_t kMostStages = 10'000;
 
-// Of a list of stages, with a stack of what the ones before have made.
+// Evaluates a list of stages in postfix order, with a stack of results.
 template <class T, class Make>
 Expected<T> fold(const std::vector<std::string>& stages, Make make) {
   if (stages.size() > kMostStages)
@@ -92,7 +92,7 @@ Expected<T> fold(const std::vector<std::string>& stages, Make make) {
   return std::move(made[0]);
 }
 
-// Over a source that is read at any place: nothing is read here.
+// A pass over a source with random access; it reads nothing, but returns positions.
 class PlacesPass final : public Pass {
  public:
   explicit PlacesPass(const Source& source) : source_(source) {}

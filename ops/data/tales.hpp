@@ -1,4 +1,4 @@
-// Text that a program draws: something to learn a language from without a download.
+// Generated text: a data set for language models that needs no download.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,9 @@
 
 namespace troupe {
 
-// The first `characters` bytes of the tales of a seed: sentences of a small grammar over some two
-// hundred words, in paragraphs. What follows a word depends on words before it: who was told of
-// first comes back as "it", what was said is in quotes, numbers agree. A function of its arguments
-// alone, and the beginning of what a larger number gives.
+// The first `characters` bytes of the tales of a seed: sentences of a small grammar with about two
+// hundred words, in paragraphs. Words depend on earlier words: "it" refers to the first character,
+// speech is in quotes, numbers agree. Deterministic; a text is a prefix of longer ones of its seed.
 std::string draw_tales(std::uint64_t seed, std::int64_t characters);
 
 }  // namespace troupe

@@ -14,7 +14,7 @@ WorkPool::WorkPool(std::vector<ExampleFunctionPtr> functions) : functions_(std::
     for (const ExampleFunctionPtr& function : functions_)
       threads_.emplace_back([this, &function] { work(*function); });
   } catch (const std::system_error&) {
-    // As many as the system allows; without any, whoever submits a call makes it.
+    // As many as the system allows; without any, submit() makes the call itself.
   }
 }
 
@@ -55,7 +55,7 @@ void WorkPool::work(ExampleFunction& function) {
     if (stopped_) return;
     PooledCallPtr call = std::move(waiting_.front());
     waiting_.pop_front();
-    if (call.use_count() == 1) continue;  // whoever wanted it passes over it
+    if (call.use_count() == 1) continue;  // nobody waits for it any more
     lock.unlock();
     auto result = call_in_memory(function, std::move(call->values_), call->draw_);
     lock.lock();

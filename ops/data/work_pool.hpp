@@ -1,4 +1,4 @@
-// Threads that call functions of examples for a stage.
+// Threads that call the function of a map stage.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@
 
 namespace troupe {
 
-// A call, and what came of it. Waiting calls may be handed to several who wait.
+// A call and its result. Several threads may wait for the same call.
 class PooledCall {
  public:
   PooledCall(std::vector<Tensor> values, std::uint64_t draw)
@@ -28,8 +28,8 @@ class PooledCall {
 };
 using PooledCallPtr = std::shared_ptr<PooledCall>;
 
-// As many threads as there are functions, each the user of one. A call that nobody holds any more
-// is not begun. Thread-safe. The destructor waits for calls that run.
+// Has one thread per function, which alone uses it. A call is not begun if only the pool still
+// refers to it. Thread-safe. The destructor waits for running calls.
 class WorkPool {
  public:
   explicit WorkPool(std::vector<ExampleFunctionPtr> functions);
@@ -38,7 +38,7 @@ class WorkPool {
   ~WorkPool();
 
   void submit(PooledCallPtr call);
-  // The call's result, once it is there.
+  // Waits for the call's result.
   Expected<std::vector<Tensor>> wait(const PooledCallPtr& call);
 
  private:
@@ -52,7 +52,7 @@ class WorkPool {
   std::vector<std::thread> threads_;
 };
 
-// What `call` gives; resource_exhausted for the exceptions that say there is no memory.
+// Calls the function; returns resource_exhausted for exceptions that report a lack of memory.
 Expected<std::vector<Tensor>> call_in_memory(ExampleFunction& function, std::vector<Tensor> values,
                                              std::uint64_t draw);
 

@@ -1,4 +1,4 @@
-// Arrays of NumPy: the NPY format
+// NumPy arrays: the NPY format
 // (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
 #pragma once
 
@@ -16,27 +16,27 @@
 
 namespace troupe {
 
-// What the header of a file says.
+// The header of a file.
 struct NpyHeader {
-  // f, i, u, b, c: numbers of `dtype`; S: bytes, U: code points of 32 bits, both strings.
+  // f, i, u, b, c: numbers of `dtype`. Strings: S of bytes, U of 32-bit code points.
   char kind = 'f';
   DType dtype = DType::invalid;
   std::size_t item = 0;  // bytes of an element
   bool swapped = false;  // big-endian
-  bool fortran = false;  // the first index runs fastest
+  bool fortran = false;  // the first index varies fastest
   Shape shape;
   std::uint64_t size = 0;  // bytes of the header
 };
 inline constexpr std::size_t kMostNpyHeader = std::size_t{1} << 20;
-// From the first bytes of a file, as many as it has up to kMostNpyHeader. data_loss for what is no
-// NPY file, unimplemented for elements that no tensor has.
+// Parses the first bytes of a file, up to kMostNpyHeader. data_loss if it is not an NPY file,
+// unimplemented for element types that tensors do not support.
 Expected<NpyHeader> parse_npy_header(std::string_view start);
 
-// An open array, whose rows along dimension 0 are read where they are wanted. Immutable.
+// An open array, whose rows along dimension 0 are read as needed. Immutable.
 class NpyRows {
  public:
-  // An array in Fortran's order is read into memory, 4 GiB at most. Errors name the file:
-  // invalid_argument for another dtype or shape of rows than that.
+  // An array in Fortran order is read into memory, 4 GiB at most. Errors name the file:
+  // invalid_argument if dtype or shape of the rows are not as given.
   static Expected<NpyRows> open(DataFilePtr file, DType dtype, const PartialShape& row);
 
   std::uint64_t count() const { return std::uint64_t(header_.shape.dim(0)); }
@@ -52,14 +52,14 @@ class NpyRows {
   NpyHeader header_;
 };
 
-// Rows of arrays side by side. invalid_argument where one has more than another.
+// A source of the rows of several arrays. invalid_argument if their numbers of rows differ.
 Expected<std::unique_ptr<const Source>> numpy_source(std::vector<NpyRows> arrays);
 
-// The types of arrays as words of a stage, from word `first` on, and the components they are.
+// Converts arrays to words of a stage, and back from word `first` on.
 std::vector<std::string> numpy_words(const std::vector<data::NumpyArray>& arrays);
 Expected<std::vector<data::NumpyArray>> parse_numpy_words(const StageText& stage,
                                                           std::size_t first);
-// StageKind::signature of stages whose arguments are such words.
+// StageKind::signature for stages with such arguments.
 Expected<Signature> numpy_signature(const StageText& stage, const std::vector<Signature>&);
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// ZIP archives, as NumPy writes them: members that are stored or deflated, also with 64-bit sizes.
+// ZIP archives, as written by NumPy: stored or deflated members, also with 64-bit sizes.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace troupe {
 // The directory of an archive. Immutable.
 class ZipArchive {
  public:
-  // data_loss for a file that is no archive or whose directory is damaged. Errors name the file.
+  // data_loss if the file is not an archive or its directory is damaged. Errors name the file.
   static Expected<ZipArchive> open(DataFilePtr file);
 
-  // A member as a file: a part of the archive where it is stored, in memory where it is deflated,
-  // `most` bytes at most. Its checksum is verified here, so a stored one is read once. not_found
-  // for a name that is not there, unimplemented for other methods and for encryption.
+  // A member as a file: a part of the archive if it is stored, or in memory if it is deflated, then
+  // at most `most` bytes. Verifies its checksum, so a stored member is read once. not_found for an
+  // unknown name, unimplemented for other methods and for encryption.
   Expected<DataFilePtr> member(const std::string& name, std::uint64_t most) const;
 
  private:

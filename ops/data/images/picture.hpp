@@ -1,4 +1,4 @@
-// Pictures as they are decoded, and what components are made of them.
+// Decoding of PNG and JPEG pictures to components.
 #pragma once
 
 #include <cstdint>
@@ -19,33 +19,31 @@ struct DecodedImage {
   std::vector<std::uint8_t> pixels;
 };
 
-// The picture in a PNG or JPEG file, as its first bytes say. data_loss for content that is neither,
-// is damaged, ends early, or says that it has more than `most_pixels`: then before memory is taken
-// for it.
+// Decodes a PNG or JPEG file; its first bytes decide which. data_loss for other, damaged or
+// truncated content, and for more than `most_pixels`, before memory is allocated for them.
 Expected<DecodedImage> decode_picture(std::string_view content, std::int64_t most_pixels);
 bool is_png(std::string_view content);
 bool is_jpeg(std::string_view content);
-// Of content that is such a file.
+// For content of the respective format.
 Expected<DecodedImage> decode_png(std::string_view content, std::int64_t most_pixels);
 Expected<DecodedImage> decode_jpeg(std::string_view content, std::int64_t most_pixels);
 
-// data_loss for no pixels, or more than allowed.
+// data_loss for a picture without pixels, or with more than allowed.
 Status check_pixels(std::uint64_t height, std::uint64_t width, std::int64_t most_pixels);
 
-// The same picture in another number of channels: 1, 3 or 4. Grey is 0.299 red + 0.587 green +
-// 0.114 blue; opacity is dropped, or full.
+// The same picture with another number of channels: 1, 3 or 4. Grey is 0.299 red + 0.587 green +
+// 0.114 blue. Opacity is dropped; where it is missing it becomes 255.
 DecodedImage with_channels(DecodedImage picture, std::int64_t channels);
 
-// The shape of components, of which height and width are unknown where the options leave them to
-// the picture.
+// The shape of components. Height and width are unknown if the options leave them to the picture.
 PartialShape image_shape(const data::ImageOptions& options);
-// Decodes, resizes and converts; what is told of a picture is data_loss.
+// Decodes, resizes and converts; errors in the picture are data_loss.
 Expected<Tensor> decode_image_tensor(std::string_view content, const data::ImageOptions& options);
 // The same into `pixels`, height * width * channels elements of the options' dtype.
-// REQUIRES: a size.
+// REQUIRES: options with a size.
 Status decode_image_into(std::string_view content, const data::ImageOptions& options, void* pixels);
 
-// The options as words of a stage, and back; invalid_argument for options that are none.
+// Converts options to words of a stage and back; invalid_argument for invalid options.
 inline constexpr std::size_t kImageWords = 6;
 std::vector<std::string> image_words(const data::ImageOptions& options);
 Expected<data::ImageOptions> parse_image_words(const StageText& stage, std::size_t first);

@@ -45,7 +45,7 @@ PictureArea area_for(const DecodedImage& picture, std::int64_t height, std::int6
                      data::Fit fit) {
   PictureArea area{0, 0, double(picture.height), double(picture.width)};
   if (fit == data::Fit::stretch) return area;
-  // As integers, so that the same ratio is found to be the same.
+  // Products, not quotients, so that equal ratios compare equal.
   const double across = double(picture.width) * double(height),
                down = double(picture.height) * double(width);
   if (across > down) area.width = down / double(height);

@@ -21,17 +21,17 @@
 
 namespace troupe {
 
-// Reads features of messages, each as a tensor. Immutable.
+// Parses features of messages into tensors. Immutable.
 class ExampleMessages {
  public:
-  // invalid_argument for a feature that no message could have: a dtype or shape that is none of
-  // those, a default that does not fit.
+  // invalid_argument for an impossible feature: a dtype or shape that is not supported, or a
+  // default that does not fit.
   static Expected<ExampleMessages> make(std::vector<data::Feature> features);
   ExampleMessages(ExampleMessages&&) = default;
 
-  const Signature& signature() const { return signature_; }  // a component of each feature
-  // data_loss for a malformed message, and naming the feature for one that is missing, of another
-  // kind or length, or has a number that the dtype cannot hold.
+  const Signature& signature() const { return signature_; }  // one component per feature
+  // data_loss for a malformed message. Also, with the name of the feature, for one that is missing,
+  // has another kind or length, or has a number out of the dtype's range.
   Expected<std::vector<Tensor>> parse(std::string_view message) const;
 
  private:

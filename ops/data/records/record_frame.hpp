@@ -18,10 +18,10 @@ namespace troupe {
 inline constexpr std::size_t kRecordHead = 12, kRecordTail = 4;
 
 std::uint32_t record_checksum(std::string_view bytes);
-// The length that the first bytes of a frame say; nullopt if their checksum is another.
+// The length in the first bytes of a frame; nullopt if their checksum does not match.
 // REQUIRES: kRecordHead bytes.
 std::optional<std::uint64_t> record_length(std::string_view head);
-// Whether `tail` is what follows that record. REQUIRES: kRecordTail bytes.
+// Whether `tail` has the checksum of that record. REQUIRES: kRecordTail bytes.
 bool ends_record(std::string_view record, std::string_view tail);
 std::string record_head(std::uint64_t length);
 std::string record_tail(std::string_view record);

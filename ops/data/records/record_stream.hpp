@@ -1,4 +1,4 @@
-// The records of one TFRecord file, in their order.
+// The records of one TFRecord file, in order.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace troupe {
 
-// Reads forwards; a copy goes on by itself. One user at a time.
+// Reads forwards; a copy continues independently. One user at a time.
 class RecordStream {
  public:
-  // A record longer than `most` bytes is refused. Packing::detect: the file is plain if a frame
-  // begins it, else what its first bytes say.
+  // A record longer than `most` bytes is an error. Packing::detect: the file is plain if it begins
+  // with a frame; otherwise its first bytes decide.
   static Expected<RecordStream> open(DataFilePtr file, data::Packing packing, std::uint64_t most);
 
   // The next record; false at the end. data_loss names the record, its byte and the file. After an
-  // error it goes on behind the record if it goes_on(), else no more.
+  // error, reading can continue after the record if goes_on(); otherwise it cannot.
   Expected<bool> next(std::string& record);
-  // Passes over records without looking at them; returns how many: fewer at the end.
+  // Skips records without checking their content; returns how many, fewer at the end.
   Expected<std::uint64_t> skip(std::uint64_t n);
 
   bool goes_on() const { return goes_on_; }
@@ -29,9 +29,9 @@ class RecordStream {
 
  private:
   RecordStream(ByteStream stream, std::uint64_t most) : stream_(std::move(stream)), most_(most) {}
-  // The length of the record that comes next; none at the end.
+  // The length of the next record; nullopt at the end.
   Expected<std::optional<std::uint64_t>> begin();
-  // Passes over the rest of a frame; whether all of it was there.
+  // Skips the rest of a frame; returns whether it was complete.
   Expected<bool> skip_content(std::uint64_t length);
   Status wrong(const std::string& why) const;
   Status broken(const Status& status) const;

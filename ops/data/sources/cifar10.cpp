@@ -1,7 +1,7 @@
 // `cifar10 FILES`: the binary version of CIFAR-10 (https://www.cs.toronto.edu/~kriz/cifar.html),
 // file after file. A record has 3073 bytes: a label, 0 to 9, then 1024 bytes each of red, green and
-// blue, a picture of 32 x 32 row by row. Examples: f32 [32,32,3] in [0,1], i64 []. A plain file is
-// read where it is wanted; one packed by gzip is unpacked in memory.
+// blue, a picture of 32 x 32 row by row. Examples: f32 [32,32,3] in [0,1], i64 []. A plain file has
+// random access; a gzipped one is unpacked in memory.
 #include <algorithm>
 
 #include "ops/data/byte_stream.hpp"

@@ -1,10 +1,10 @@
-// `csv DELIMITER header|plain COLUMN...`: a file of comma-separated values (RFC 4180): records end
-// with "\n" or "\r\n", a cell in double quotes may hold delimiters, ends of lines and "" for a
-// quote. Empty lines are passed over, and so is the first record where there is a header.
+// `csv DELIMITER header|plain COLUMN...`: a file of comma-separated values (RFC 4180). Records end
+// with "\n" or "\r\n". A cell in double quotes may have delimiters, line ends, and "" for a quote.
+// Empty lines are skipped, and with `header` the first record, too.
 //
-// A column is "skip", a dtype with "=DEFAULT" for empty cells, or "f32*8": so many cells that are
-// one component together. Examples have a component for each column that is not skipped: [], or
-// [cells]. Read from start to end, packed by gzip or not.
+// A column is "skip", a dtype with "=DEFAULT" for empty cells, or e.g. "f32*8", 8 cells that form
+// one component. Examples have one component per column that is not skipped: [], or [cells]. The
+// file, plain or gzipped, is read from start to end.
 #include <optional>
 #include <string>
 

@@ -1,6 +1,5 @@
-// `digits SEED FIRST COUNT`: digits drawn by a program (ops/data/digits.hpp): f32 [28,28,1] in
-// [0,1] and their labels i64. Small sets are drawn once and kept; others are drawn as they are
-// read.
+// `digits SEED FIRST COUNT`: generated digits (ops/data/digits.hpp), f32 [28,28,1] in [0,1], and
+// their labels i64. Small sets are drawn once and kept, others when they are read.
 #include <limits>
 
 #include "ops/data/digits.hpp"

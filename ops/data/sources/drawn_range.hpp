@@ -1,4 +1,4 @@
-// Which pictures of a set that a program draws: the words `SEED FIRST COUNT` of a source.
+// A range of generated pictures: the words `SEED FIRST COUNT` of a source.
 #pragma once
 
 #include <cstdint>

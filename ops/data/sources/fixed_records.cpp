@@ -1,6 +1,6 @@
 // `fixed_records BYTES HEADER FOOTER FILES`: records of BYTES bytes each, u8 [BYTES], file after
-// file. The first HEADER and last FOOTER bytes of each file are no records. A plain file is read
-// where it is wanted; one packed by gzip is unpacked in memory.
+// file. The first HEADER and last FOOTER bytes of each file are ignored. A plain file has random
+// access; a gzipped one is unpacked in memory.
 #include <algorithm>
 
 #include "ops/data/byte_stream.hpp"

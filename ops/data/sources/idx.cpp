@@ -1,10 +1,9 @@
-// `idx SHAPE...`: IDX files side by side, one a component, each with an example's shape ("?" for
-// any). The format of the MNIST files (http://yann.lecun.com/exdb/mnist): the bytes 0, 0, a kind
-// (8: unsigned bytes) and the rank, a 32-bit dimension each, then the elements, all big-endian.
+// `idx SHAPE...`: IDX files, one per component, each with an example's shape ("?" for any). The
+// format of the MNIST files (http://yann.lecun.com/exdb/mnist): the bytes 0, 0, a kind (8: unsigned
+// bytes) and the rank, the dimensions of 32 bits, then the elements, all big-endian.
 //
-// Bytes become what a network takes: examples [H,W] f32 [H,W,1] in [0,1], scalars i64; others stay
-// bytes. A plain file is read where it is wanted; one packed by gzip is unpacked in memory, no more
-// of it than its header says and 4 GiB at most.
+// Examples [H,W] become f32 [H,W,1] in [0,1] and scalars i64; others stay bytes. A plain file has
+// random access; a gzipped one is unpacked in memory, up to the size in its header and 4 GiB.
 #include <algorithm>
 #include <cstring>
 

@@ -1,6 +1,6 @@
-// `image_folder PATH HEIGHT WIDTH CHANNELS DTYPE FIT MOST_PIXELS`: the PNG and JPEG files of a
-// folder's folders as pictures [HEIGHT,WIDTH,CHANNELS], and the numbers of the folders, i64 []. A
-// file is read when it is wanted.
+// `image_folder PATH HEIGHT WIDTH CHANNELS DTYPE FIT MOST_PIXELS`: the PNG and JPEG files in a
+// folder's subfolders as pictures [HEIGHT,WIDTH,CHANNELS], and the indices of the subfolders, i64
+// []. Random access.
 #include "ops/data/images/picture.hpp"
 #include "ops/data/sources/labelled_folder.hpp"
 #include "ops/data/stage_kind.hpp"

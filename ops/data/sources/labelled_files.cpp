@@ -1,5 +1,5 @@
-// `labelled_files PATH`: the files of a folder's folders as they are, string [], and the numbers of
-// the folders, i64 []. A file is read when it is wanted.
+// `labelled_files PATH`: the files in a folder's subfolders, unchanged, string [], and the indices
+// of the subfolders, i64 []. Random access.
 #include "ops/data/sources/labelled_folder.hpp"
 #include "ops/data/stage_kind.hpp"
 

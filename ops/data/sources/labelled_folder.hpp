@@ -1,4 +1,4 @@
-// Files in the folders of a folder, whose names are their classes.
+// Files in the subfolders of a folder; a subfolder's name is the class of its files.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace troupe {
 
-// Names alone: files are opened when they are read. Those that begin with a dot are left out.
+// Has only names; files are opened when they are read. Names that begin with a dot are left out.
 class LabelledFolder {
  public:
-  // `images`: only files named as PNG or JPEG files are. not_found and data_loss name the folder;
-  // one without classes, or without files, is data_loss.
+  // `images`: only files with names of PNG or JPEG files. Errors name the folder: not_found, or
+  // data_loss if it has no classes or no files.
   static Expected<LabelledFolder> list(const std::string& path, bool images);
 
   std::uint64_t count() const { return names_.size(); }
   std::int64_t label(std::uint64_t file) const;
   std::string path(std::uint64_t file) const;
-  // All of its bytes; data_loss for more than 1 GiB. Errors name the file.
+  // A file's content; data_loss for more than 1 GiB. Errors name the file.
   Expected<std::string> content(std::uint64_t file) const;
 
  private:
@@ -31,7 +31,7 @@ class LabelledFolder {
   std::vector<std::string> names_;     // ascending in each class
 };
 
-// Its files in order; what becomes of each says the kind of source.
+// A source of these files in order; subclasses read them.
 class LabelledFolderSource : public Source {
  public:
   LabelledFolderSource(Signature signature, LabelledFolder folder)

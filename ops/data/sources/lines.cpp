@@ -1,6 +1,6 @@
-// `lines CHARACTERS`: the lines of a text file, each the numbers of its characters, i64 [length],
-// without what ends it ("\n" or "\r\n"). CHARACTERS is the vocabulary; when there are none it is
-// that of the whole file, of its ends of lines, too. Read from start to end, packed by gzip or not.
+// `lines CHARACTERS`: the lines of a text file, each as the numbers of its characters, i64
+// [length], without the line end ("\n" or "\r\n"). CHARACTERS is the vocabulary; if empty, that of
+// the whole file, including its line ends. The file, plain or gzipped, is read from start to end.
 #include <algorithm>
 
 #include "ops/data/byte_stream.hpp"

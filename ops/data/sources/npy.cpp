@@ -1,5 +1,5 @@
-// `npy {NAME DTYPE SHAPE}...`: rows of NPY files side by side, one a component, each with the type
-// that it is to have. NAME is for readers: the files are the node's.
+// `npy {NAME DTYPE SHAPE}...`: the rows of NPY files, one file per component, each with its
+// required type. NAME is only for people: the files are those of the node.
 #include "ops/data/arrays/npy.hpp"
 #include "ops/data/byte_stream.hpp"
 #include "ops/data/stage_kind.hpp"

@@ -1,5 +1,5 @@
-// `npz {NAME DTYPE SHAPE}...`: rows of arrays of an NPZ file side by side, one a component, each
-// with the type that it is to have.
+// `npz {NAME DTYPE SHAPE}...`: the rows of arrays of an NPZ file, one array per component, each
+// with its required type.
 #include "ops/data/arrays/npy.hpp"
 #include "ops/data/arrays/zip_archive.hpp"
 #include "ops/data/byte_stream.hpp"

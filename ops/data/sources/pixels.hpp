@@ -1,4 +1,4 @@
-// What pictures and labels of bytes become: f32 in [0,1], and i64.
+// Conversion of bytes: pixels to f32 in [0,1], labels to i64.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// `shapes SEED FIRST COUNT`: pictures of shapes, drawn by a program as they are read
-// (ops/data/shapes.hpp): f32 [32,32,3] in [0,1] and their labels i64.
+// `shapes SEED FIRST COUNT`: pictures of shapes (ops/data/shapes.hpp), f32 [32,32,3] in [0,1], and
+// their labels i64. They are drawn when they are read.
 #include <array>
 
 #include "ops/data/shapes.hpp"

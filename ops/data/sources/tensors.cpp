@@ -1,5 +1,5 @@
-// `tensors DTYPE SHAPE...`: tensors of the node side by side, the example in dimension 0, as they
-// are. Their elements stand in the node as bytes, strings each after its length in 8 bytes.
+// `tensors DTYPE SHAPE...`: tensors of the node, one per component, with examples along dimension
+// 0. The node has their elements as bytes, each string after its length in 8 bytes.
 #include "ops/data/sources/tensors.hpp"
 
 #include <algorithm>

@@ -7,9 +7,9 @@
 
 namespace troupe {
 
-// A tensor's elements as the source of tensors reads them back.
+// The encoding of tensors in a node, for the source `tensors`.
 std::string tensor_bytes(const Tensor& tensor);
-// The tensor of such bytes; invalid_argument unless there are as many as its type wants.
+// Decodes such bytes; invalid_argument if their number does not match the type.
 Expected<Tensor> tensor_of(DType dtype, const Shape& shape, std::string_view bytes);
 
 }  // namespace troupe

@@ -1,12 +1,12 @@
 // `text WINDOW STRIDE FROM TO CHARACTERS`: windows of a text file's part [FROM, TO), two fractions.
-// Window i begins at character i * STRIDE of it; an example is the numbers of its WINDOW
-// characters, i64 [WINDOW], and those of the characters one further on. CHARACTERS is the
-// vocabulary; when there are none it is that of the whole file.
+// Window i begins at character i * STRIDE of it. An example is the numbers of its WINDOW
+// characters, i64 [WINDOW], and of the characters that follow each of them. CHARACTERS is the
+// vocabulary; if empty, that of the whole file.
 //
-// A plain file is read where it is wanted; one packed by gzip from start to end, as a whole.
+// A plain file has random access; a gzipped one is read from start to end, without FROM and TO.
 //
-// `tales SEED LENGTH WINDOW STRIDE FROM TO`: the same of so many characters that a program draws
-// (ops/data/tales.hpp), with the vocabulary of all of them. They are kept in memory.
+// `tales SEED LENGTH WINDOW STRIDE FROM TO`: the same for LENGTH characters of generated text
+// (ops/data/tales.hpp), with its own vocabulary. The text is kept in memory.
 #include <algorithm>
 #include <cmath>
 
@@ -32,8 +32,8 @@ Signature text_windows(const TextSpec& spec) {
   return {{DType::i64, {spec.window}}, {DType::i64, {spec.window}}};
 }
 
-// Numbers the characters of one window and those that follow each of them. `at`: where in the file
-// it begins.
+// Writes the numbers of one window's characters, and of those that follow each. `at`: the window's
+// offset in the file.
 Status number_window(const TextSpec& spec, std::string_view characters, std::uint64_t at,
                      std::int64_t* x, std::int64_t* y) {
   for (std::size_t i = 0; i < characters.size(); ++i) {
@@ -78,7 +78,7 @@ class TextSource final : public Source {
   std::uint64_t begin_ = 0, count_ = 0;
 };
 
-// Over packed text: keeps what the next window has of the last one.
+// Reads gzipped text; keeps the overlap of the last window with the next.
 class TextCursor final : public Cursor {
  public:
   TextCursor(ByteStream stream, const TextSpec& spec) : stream_(std::move(stream)), spec_(spec) {}
@@ -99,7 +99,7 @@ class TextCursor final : public Cursor {
   }
 
  private:
-  // Moves on to the next window; false when there are not enough characters for it.
+  // Moves to the next window; false if there are not enough characters for it.
   Expected<bool> fill() {
     const std::uint64_t known = std::min<std::uint64_t>(ahead_, kept_.size());
     kept_.erase(0, known);
@@ -120,9 +120,9 @@ class TextCursor final : public Cursor {
 
   ByteStream stream_;
   const TextSpec& spec_;     // the source's
-  std::string kept_;         // of the last window
-  std::uint64_t at_ = 0;     // where it begins
-  std::uint64_t ahead_ = 0;  // characters before the next one
+  std::string kept_;         // text of the last window
+  std::uint64_t at_ = 0;     // offset of that window
+  std::uint64_t ahead_ = 0;  // from there to the next window
 };
 
 class PackedTextSource final : public Source {

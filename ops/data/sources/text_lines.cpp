@@ -1,5 +1,5 @@
-// `text_lines FILES`: the lines of text files as they are, string [], without what ends them ("\n"
-// or "\r\n"), file after file. Read from start to end, packed by gzip or not.
+// `text_lines FILES`: the lines of text files, plain or gzipped, string [], without line ends ("\n"
+// or "\r\n"), file after file, read from start to end.
 #include <algorithm>
 
 #include "ops/data/byte_stream.hpp"
@@ -13,7 +13,7 @@ constexpr std::size_t kLongestLine = std::size_t{64} << 20;
 
 Signature text_signature() { return {{DType::string, PartialShape::scalar()}}; }
 
-// Packed content that breaks off ends its file, and the next one follows.
+// An error in packed content ends its file; reading continues with the next file.
 class TextLinesCursor final : public Cursor {
  public:
   explicit TextLinesCursor(const std::vector<DataFilePtr>& files) : files_(files) {}
@@ -76,7 +76,7 @@ class TextLinesCursor final : public Cursor {
 
   const std::vector<DataFilePtr>& files_;  // the source's
   std::size_t file_ = 0;
-  std::optional<ByteStream> stream_;  // of that file, once it is begun
+  std::optional<ByteStream> stream_;  // of that file, once it is open
   std::uint64_t line_ = 0;
   Origin origin_;
 };

@@ -1,7 +1,7 @@
 // `tf_records PACKING MOST FILES`: the records of TFRecord files
 // (ops/data/records/record_frame.hpp), string [], file after file. PACKING is detect, none, gzip or
-// zlib; a record has at most MOST bytes. Read from start to end; in plain files what is passed over
-// is not read.
+// zlib; a record has at most MOST bytes. Files are read from start to end, but plain files without
+// the contents of skipped records.
 #include <algorithm>
 
 #include "ops/data/records/record_stream.hpp"
@@ -19,7 +19,7 @@ struct RecordsSpec {
 
 Signature records_signature() { return {{DType::string, PartialShape::scalar()}}; }
 
-// Where one of the files cannot be read on, what is left of it is lost, and the next one is not.
+// If a file cannot be read further, the rest of it is lost; reading continues with the next file.
 class RecordsCursor final : public Cursor {
  public:
   RecordsCursor(const std::vector<DataFilePtr>& files, const RecordsSpec& spec)
@@ -84,7 +84,7 @@ class RecordsCursor final : public Cursor {
   const std::vector<DataFilePtr>& files_;  // the source's
   const RecordsSpec& spec_;                // the source's
   std::size_t file_ = 0;
-  std::optional<RecordStream> stream_;  // of that file, once it is begun
+  std::optional<RecordStream> stream_;  // of that file, once it is open
   Origin origin_;
 };
 

@@ -1,5 +1,4 @@
-// `whole_files FILES`: files as they are, string [], unpacked where gzip has packed them. A file is
-// read when it is wanted.
+// `whole_files FILES`: whole files, string []; gzipped files are unpacked. Random access.
 #include "ops/data/byte_stream.hpp"
 #include "ops/data/stage_kind.hpp"
 

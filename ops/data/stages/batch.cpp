@@ -1,5 +1,5 @@
-// `batch SIZE keep|drop` and `padded_batch SIZE keep|drop SHAPE VALUE...`: examples side by side.
-// The last batch of a pass may be short; `drop` leaves it out.
+// `batch SIZE keep|drop` and `padded_batch SIZE keep|drop SHAPE VALUE...`: batches of examples.
+// The last batch of a pass may be short; `drop` omits it then.
 #include <algorithm>
 
 #include "ops/data/stack.hpp"

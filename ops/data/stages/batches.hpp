@@ -1,4 +1,4 @@
-// What the stages that make batches have in common.
+// Helpers for the stages that make batches.
 #pragma once
 
 #include <vector>
@@ -15,14 +15,13 @@ Expected<bool> parse_remainder(const StageText& stage, std::size_t i);
 Expected<std::vector<Padding>> parse_padding(const StageText& stage, std::size_t i,
                                              const Signature& input);
 
-// What examples are once they are padded; and what batches of `rows` examples are (-1: as many as
-// there are).
+// The signatures of padded examples, and of batches of `rows` examples (-1: unknown).
 Signature padded(Signature input, const std::vector<Padding>& padding);
 Expected<Signature> batched(const Signature& input, std::int64_t rows);
 
-// Examples that one batch may have.
+// The maximum number of examples in a batch.
 inline constexpr std::int64_t kMostInBatch = std::int64_t{1} << 28;
-// invalid_argument for a size of batches that no machine holds.
+// invalid_argument for a batch size above kMostInBatch.
 Status check_batch_size(std::int64_t size);
 
 }  // namespace troupe

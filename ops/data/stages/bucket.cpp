@@ -1,6 +1,6 @@
 // `bucket COMPONENT keep|drop N BOUNDARY... M SIZE... SHAPE VALUE...`: padded batches of examples
-// of like length. N boundaries, ascending, part the lengths in M = N + 1 buckets, each with a batch
-// size.
+// of similar length. N ascending boundaries divide the lengths into M = N + 1 buckets, each with
+// its batch size.
 #include <algorithm>
 
 #include "ops/data/stack.hpp"
@@ -19,7 +19,7 @@ struct BucketSpec {
   std::vector<Padding> padding;
 };
 
-// The bucket that is full first is the next batch. At the end the others follow, shortest first.
+// The first full bucket is the next batch. At the end the others follow, shortest lengths first.
 class BucketPass final : public Pass {
  public:
   BucketPass(std::unique_ptr<Pass> input, const BucketSpec& spec)
@@ -82,14 +82,14 @@ class BucketPass final : public Pass {
   std::unique_ptr<Pass> input_;
   const BucketSpec& spec_;  // the stage's
   std::vector<std::vector<Example>> buckets_;
-  std::size_t last_ = 0;  // the input has ended, and the buckets before this one are given
+  std::size_t last_ = 0;  // after the end of the input: buckets before this one are done
 };
 
 class BucketStage final : public Stage {
  public:
   BucketStage(Signature signature, StagePtr input, BucketSpec spec)
       : Stage(std::move(signature)), input_(std::move(input)), spec_(std::move(spec)) {}
-  // That depends on the lengths; how many are left over at the end, on their order too.
+  // It depends on the lengths; the number of partial batches at the end depends on the order, too.
   std::optional<std::uint64_t> count() const override { return std::nullopt; }
   bool direct() const override { return false; }
   bool steady() const override { return false; }

@@ -1,5 +1,5 @@
-// `cache BYTES`: the examples of the first pass, kept in memory: every pass gives them. They are
-// read when they are first asked for, in their order. More than BYTES of them are an error.
+// `cache BYTES`: keeps the examples of the first pass in memory and repeats them in every pass.
+// They are read on first use, in order. More than BYTES of them are an error.
 #include <algorithm>
 
 #include "ops/data/stack.hpp"
@@ -9,8 +9,8 @@ namespace troupe {
 
 namespace {
 
-// What has been read of the input's first pass. It is the same whoever made it read on, and so the
-// stage is as good as immutable. For the stage's user.
+// The part of the input's first pass that has been read. Its content does not depend on who read
+// it, so the stage is immutable in effect. One user, that of the stage.
 class KeptExamples {
  public:
   KeptExamples(const Stage& input, std::uint64_t most_bytes)
@@ -20,7 +20,7 @@ class KeptExamples {
   bool whole() const { return whole_; }
   const Example& operator[](std::uint64_t i) const { return examples_[i]; }
 
-  // Reads on until there are so many, or no more.
+  // Reads until there are that many, or the input ends.
   Status reach(std::uint64_t size) {
     while (!whole_ && examples_.size() < size) {
       TROUPE_TRY(auto example, advance());
@@ -48,7 +48,7 @@ class KeptExamples {
   }
 
  private:
-  // The pass is left where something goes wrong, and found again.
+  // After an error the pass is dropped; the next call makes a new one and skips to the same place.
   Expected<std::optional<Example>> advance() {
     std::unique_ptr<Pass> pass = std::move(pass_);
     if (!pass) {
@@ -62,7 +62,7 @@ class KeptExamples {
 
   const Stage& input_;
   const std::uint64_t most_bytes_;
-  std::unique_ptr<Pass> pass_;  // behind what is kept; none: at the beginning, or after an error
+  std::unique_ptr<Pass> pass_;  // behind the kept examples; null: at the start or after an error
   std::vector<Example> examples_;
   std::uint64_t bytes_ = 0;
   bool whole_ = false;

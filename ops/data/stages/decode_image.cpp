@@ -1,5 +1,5 @@
-// `decode_image COMPONENT PARALLEL HEIGHT WIDTH CHANNELS DTYPE FIT MOST_PIXELS`: the picture in the
-// place of a component that is a PNG or JPEG file; PARALLEL of them at once.
+// `decode_image COMPONENT PARALLEL HEIGHT WIDTH CHANNELS DTYPE FIT MOST_PIXELS`: replaces a
+// component that is a PNG or JPEG file by its picture; PARALLEL of them at once.
 #include "ops/data/images/picture.hpp"
 #include "ops/data/stage_kind.hpp"
 #include "ops/data/stages/mapped.hpp"

@@ -7,8 +7,8 @@ namespace troupe {
 
 namespace {
 
-// An example that stays is passed on as it came: a position in a source remains one. As in a map,
-// what is drawn belongs to the example's place.
+// Passes examples on unchanged: a position in a source remains one. As in a map, random numbers
+// depend on the example's place in the pass.
 class FilterPass final : public Pass {
  public:
   FilterPass(std::unique_ptr<Pass> input, ExampleFunctionPtr function, std::uint64_t draws)

@@ -1,6 +1,6 @@
-// `interleave N`: an example of each of N inputs in turn. One that has ended loses its turn.
+// `interleave N`: one example of each of N inputs in turn. Inputs that have ended are skipped.
 // `interleave N CYCLE BLOCK`: CYCLE of them in turn (0: all), BLOCK examples of each; the next
-// input takes the place of one that has ended.
+// input replaces one that has ended.
 #include <algorithm>
 
 #include "ops/data/stage_kind.hpp"
@@ -73,7 +73,7 @@ class InterleavePass final : public Pass {
     auto& left = turns_[at_].left;
     if (left && *left != kEndless) *left -= n;
   }
-  // Whole rounds that all inputs are known to last, for `most` examples at most.
+  // Skips whole rounds for which all inputs are known to last, at most `most` examples.
   Expected<std::uint64_t> skip_rounds(std::uint64_t most) {
     std::uint64_t rounds = most / turns_.size();
     for (const Turn& turn : turns_) rounds = std::min(rounds, turn.left.value_or(0));
@@ -95,7 +95,7 @@ struct Cycle {
   std::uint64_t block = 1;
 };
 
-// An input is begun when its turn comes.
+// An input is opened when its turn comes.
 class CyclePass final : public Pass {
  public:
   CyclePass(const Stages& inputs, const Cycle& cycle, std::uint64_t number)
@@ -152,7 +152,7 @@ class CyclePass final : public Pass {
   }
 
  private:
-  // Whether there is an input whose turn it is; places without one are left when none is to come.
+  // Finds the input whose turn it is; false if there is none. Removes places without an input.
   bool begin() {
     while (!places_.empty()) {
       if (places_[at_]) return true;
@@ -228,7 +228,7 @@ Expected<std::optional<Cycle>> cycle_of(const StageText& stage) {
   return std::optional(Cycle{std::size_t(at_once == 0 ? inputs : at_once), std::uint64_t(block)});
 }
 
-// What all inputs have in common.
+// The signature that all inputs fit.
 Expected<Signature> signature_of_interleave(const StageText& stage,
                                             const std::vector<Signature>& inputs) {
   TROUPE_TRY(cycle_of(stage));

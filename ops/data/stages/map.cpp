@@ -1,5 +1,5 @@
-// `map DTYPE SHAPE...`: what a function of the graph makes of each example. The words are what it
-// returns. `map parallel N DTYPE SHAPE...`: of N examples at once.
+// `map DTYPE SHAPE...`: applies a function of the graph to each example. The words are the types of
+// its results. `map parallel N DTYPE SHAPE...`: N examples at once.
 #include "ops/data/stage_kind.hpp"
 #include "ops/data/stages/mapped.hpp"
 
@@ -32,7 +32,7 @@ Expected<Signature> signature_of_map(const StageText& stage, const std::vector<S
   return results;
 }
 
-// The words are what the graph was built on.
+// The graph was built with the types in the words.
 Expected<StagePtr> open_map(const StageText& stage, Signature results, Stages inputs,
                             StageOpening& opening) {
   TROUPE_TRY(const std::int64_t parallel, parallel_of(stage));

@@ -15,8 +15,8 @@ Status refused_example(const ExampleFunction& function, const std::vector<Tensor
                           ", and the function takes " + signature_text(function.arguments()));
 }
 
-// What the function draws belongs to the example's place in its pass, so that whoever comes there,
-// on whatever way, sees the same. An example that is lost has a place, too.
+// The function's random numbers depend on the example's place in its pass, so that they do not
+// depend on how that place is reached. An example that fails has a place, too.
 class MapPass final : public Pass {
  public:
   // `draws`: of the pass.
@@ -43,7 +43,7 @@ class MapPass final : public Pass {
     if (!made.ok()) return in_example(made.status(), **example);
     return std::optional(Example{nullptr, 0, std::move(*made), origin_of(**example)});
   }
-  // What is passed over is not computed.
+  // Skipped examples are not computed.
   Expected<std::uint64_t> skip(std::uint64_t n) override {
     const auto passed = input_->skip(n);
     goes_on_ = input_->goes_on();
@@ -61,7 +61,7 @@ class MapPass final : public Pass {
   bool goes_on_ = false;
 };
 
-// Takes examples of its input before they are asked for, as many as there are threads.
+// Computes examples ahead of requests, as many as there are threads.
 class ParallelMapPass final : public Pass {
  public:
   ParallelMapPass(std::unique_ptr<Pass> input, const ExampleFunction& function, WorkPool& pool,
@@ -95,7 +95,7 @@ class ParallelMapPass final : public Pass {
     if (!made.ok()) return in_example(made.status(), first.example);
     return std::optional(Example{nullptr, 0, std::move(*made), first.example.origin});
   }
-  // What is under way is computed in vain.
+  // Results of running calls are discarded.
   Expected<std::uint64_t> skip(std::uint64_t n) override {
     std::uint64_t passed = 0;
     goes_on_ = true;
@@ -123,10 +123,10 @@ class ParallelMapPass final : public Pass {
 
  private:
   struct Ahead {
-    PooledCallPtr call;  // none: it failed before it was called
+    PooledCallPtr call;  // null: it failed before the call
     Status failed = {};
     bool goes_on = true;
-    Example example = {};   // where it comes from, without values
+    Example example = {};   // its origin, without values
     std::size_t bytes = 0;  // of the values
   };
 
@@ -198,7 +198,7 @@ class MapStage final : public Stage {
   ExampleFunctionPtr function_;
   std::uint64_t draws_;
   std::size_t parallel_;
-  std::unique_ptr<WorkPool> pool_;  // none: one after the other, in the thread that asks
+  std::unique_ptr<WorkPool> pool_;  // null: one after the other, in the caller's thread
 };
 
 }  // namespace

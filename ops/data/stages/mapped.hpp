@@ -1,4 +1,4 @@
-// The stage that calls a function of each example: of the graph, or one of ours.
+// The stage that applies a function to each example: one of the graph, or a built-in one.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace troupe {
 
 inline constexpr std::int64_t kMostParallel = 256;
 
-// `draws` keys what the function draws in this stage. Up to `parallel` examples are computed at
-// once, in threads of the stage; order and values are those of one after the other.
+// `draws`: the key of the function's random numbers in this stage. Computes up to `parallel`
+// examples at once, in threads of the stage; order and values are the same as with one.
 StagePtr mapped_stage(StagePtr input, ExampleFunctionPtr function, std::uint64_t draws,
                       Signature results, std::int64_t parallel);
 

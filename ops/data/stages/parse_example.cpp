@@ -1,6 +1,6 @@
-// `parse_example COMPONENT {NAME DTYPE SHAPE list|raw DTYPE SHAPE}...`: features of the tf.Example
-// messages in a component, in its place (ops/data/records/example_message.hpp). The last two words
-// of a feature are the type of its default, a tensor of the node; "- -" where it has none.
+// `parse_example COMPONENT {NAME DTYPE SHAPE list|raw DTYPE SHAPE}...`: replaces a component
+// of tf.Example messages by their features (ops/data/records/example_message.hpp). The last two
+// words of a feature are the type of its default, a tensor of the node; "- -" if it has none.
 #include "ops/data/records/example_message.hpp"
 #include "ops/data/sources/tensors.hpp"
 #include "ops/data/stage_kind.hpp"

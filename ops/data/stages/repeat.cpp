@@ -1,5 +1,5 @@
-// `repeat N`: N passes, one after the other; -1: passes without end. Each is another pass of what
-// stands below, so that a shuffle below has another order in each.
+// `repeat N`: N passes, one after the other; -1: endless. Each is another pass of the input, so
+// that a shuffle before it has another order in each.
 #include <algorithm>
 
 #include "ops/data/stage_kind.hpp"
@@ -24,8 +24,8 @@ class RepeatStage final : public Stage {
   std::unique_ptr<Pass> pass(std::uint64_t number) const override;
 
   const Stage& input() const { return *input_; }
-  std::uint64_t passes() const { return passes_; }  // kEndless: without end
-  // Of one pass of the input, if that is known.
+  std::uint64_t passes() const { return passes_; }  // kEndless: endless
+  // The length of one pass of the input, if known.
   std::optional<std::uint64_t> length() const { return input_->count(); }
 
  private:
@@ -79,7 +79,7 @@ class RepeatPass final : public Pass {
   }
 
  private:
-  // Whether there is a pass to go on with.
+  // Whether there is another pass.
   bool begin() {
     if (number_ >= stage_.passes()) return false;
     if (!current_) current_ = stage_.input().pass(first_ + number_);
@@ -89,15 +89,15 @@ class RepeatPass final : public Pass {
     const bool steady = stage_.input().steady();
     if (steady) length_ = position_;
     empty_ = position_ == 0 ? empty_ + 1 : 0;
-    // Nothing, however often: a pass that is like the others, or so many of those that differ.
+    // Ends if the input is empty: one pass, if all are alike, or kMostEmpty passes in a row.
     number_ = empty_ > 0 && (steady || empty_ == kMostEmpty) ? stage_.passes() : number_ + 1;
     position_ = 0;
     current_.reset();
   }
-  // Over whole passes at once, where their length is known. At the beginning of one.
+  // At the beginning of a pass: skips whole passes at once if their length is known.
   void leap(std::uint64_t n, std::uint64_t& passed) {
     if (position_ != 0 || !length_ || *length_ == 0 || *length_ == kEndless) return;
-    // One at least is left, whose end is then found as any other's.
+    // Leaves at least one, whose end is then found as usual.
     const std::uint64_t whole = std::min((n - passed) / *length_, stage_.passes() - number_ - 1);
     if (whole == 0) return;
     passed += whole * *length_;
@@ -107,10 +107,10 @@ class RepeatPass final : public Pass {
 
   const RepeatStage& stage_;
   std::uint64_t first_;
-  std::optional<std::uint64_t> length_;  // of each pass, once it is known
+  std::optional<std::uint64_t> length_;  // of each pass, once known
   static constexpr int kMostEmpty = 1000;
   std::uint64_t number_ = 0, position_ = 0;
-  int empty_ = 0;  // passes, one after the other
+  int empty_ = 0;  // empty passes in a row
   std::unique_ptr<Pass> current_;
 };
 

@@ -1,4 +1,4 @@
-// `shuffle WINDOW SEED`: each pass in another order, drawn from a window of examples.
+// `shuffle WINDOW SEED`: each pass in another random order, drawn from a window of examples.
 #include <algorithm>
 
 #include "core/hash.hpp"
@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::uint64_t kMostInWindow = std::uint64_t{1} << 28;
 
-// Keeps the next examples and draws one of them; the first of them takes its place. So it shows no
-// example more than a window ahead, and over all of a pass it is a uniform permutation when the
-// window holds it. The generator counts its draws, and so a copy goes on as the original does.
+// Keeps the next examples and draws one of them; the first of them takes its place. So no example
+// comes more than a window early, and the order is a uniform permutation if the window has a whole
+// pass. The generator counts its draws, so a copy continues like the original.
 class ShufflePass final : public Pass {
  public:
   ShufflePass(std::unique_ptr<Pass> input, std::uint64_t window, std::uint64_t seed)

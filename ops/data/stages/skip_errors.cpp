@@ -1,5 +1,5 @@
-// `skip_errors MOST`: leaves out examples that cannot be read, parsed or computed, up to MOST in a
-// pass; the next one fails. Each is told in a warning, once.
+// `skip_errors MOST`: omits examples that cannot be read, parsed or computed, up to MOST in a pass;
+// one more is an error. Each is logged once, as a warning.
 #include <unordered_set>
 
 #include "core/hash.hpp"
@@ -11,13 +11,13 @@ namespace troupe {
 
 namespace {
 
-// Of what the files hold, and so the same again whenever they are read. No memory, or a disk that
-// does not answer, is none of it.
+// Errors in the content of files, which recur whenever they are read; not errors such as a lack of
+// memory or a failing disk.
 bool is_of_data(const Status& status) {
   return status.code() == Code::data_loss || status.code() == Code::invalid_argument;
 }
 
-// What has been told already, in this pass or another. For the stage's user.
+// The errors logged already, in this pass or another. One user, that of the stage.
 class ToldErrors {
  public:
   void tell(const Status& status, std::uint64_t skipped, std::uint64_t most) {
@@ -43,7 +43,7 @@ class SkipErrorsPass final : public Pass {
         skipped_(other.skipped_),
         told_(other.told_) {}
 
-  // Whether an example stays shows only when its values are there.
+  // Whether an example is valid is known only once its values are read.
   Expected<std::optional<Example>> next() override {
     for (;;) {
       auto example = input_->next();

@@ -75,7 +75,7 @@ class SkipPass final : public Pass {
     return ahead == 0 ? ok_status() : input_->skip(ahead).status();
   }
   std::unique_ptr<Pass> input_;
-  std::uint64_t ahead_;  // not passed over yet
+  std::uint64_t ahead_;  // not yet skipped
 };
 
 class SkipStage final : public Stage {

@@ -1,4 +1,4 @@
-// `unbatch`: the rows of each example, one after the other. All its components have as many.
+// `unbatch`: the rows of each example, one after the other. Its components have equally many rows.
 #include <algorithm>
 
 #include "ops/data/stack.hpp"
@@ -8,14 +8,14 @@ namespace troupe {
 
 namespace {
 
-// An input without end, none of whose examples has a row, ends in an error rather than never.
+// After so many examples without rows it fails, since an endless input might never have one.
 constexpr int kMostWithoutRows = 100'000;
 
 Shape shape_of_row(const Shape& shape) { return Shape(shape.dims().subspan(1)); }
 
 class UnbatchPass final : public Pass {
  public:
-  // `each`: rows of every example, if that is known.
+  // `each`: the number of rows of every example, if known.
   UnbatchPass(std::unique_ptr<Pass> input, std::optional<std::uint64_t> each)
       : input_(std::move(input)), each_(each) {}
   UnbatchPass(const UnbatchPass& other)
@@ -90,7 +90,7 @@ class UnbatchPass final : public Pass {
 
   std::unique_ptr<Pass> input_;
   std::optional<std::uint64_t> each_;
-  std::vector<Tensor> values_;  // whose rows are given
+  std::vector<Tensor> values_;  // the example whose rows are next
   Origin origin_;
   std::int64_t row_ = 0, rows_ = 0;
   bool goes_on_ = false;
@@ -116,7 +116,7 @@ class UnbatchStage final : public Stage {
   std::optional<std::uint64_t> each_;
 };
 
-// Rows of every example, where a shape says so.
+// The number of rows of every example, if a shape has it.
 Expected<std::optional<std::uint64_t>> rows_of_each(const Signature& input) {
   std::optional<std::uint64_t> each;
   for (const Component& component : input) {

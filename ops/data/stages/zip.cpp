@@ -1,4 +1,4 @@
-// `zip N`: an example of each of N inputs side by side, as long as the shortest of them.
+// `zip N`: combines one example of each of N inputs; ends with the shortest of them.
 #include <algorithm>
 
 #include "ops/data/stack.hpp"
@@ -14,7 +14,7 @@ class ZipPass final : public Pass {
  public:
   explicit ZipPass(std::vector<std::unique_ptr<Pass>> inputs) : inputs_(std::move(inputs)) {}
 
-  // All inputs take a step, even where one of them fails: they stay side by side.
+  // All inputs advance, even if one of them fails, so that they stay aligned.
   Expected<std::optional<Example>> next() override {
     if (ended_) return std::optional<Example>();
     Example all;
@@ -112,7 +112,7 @@ Expected<Signature> signature_of_zip(const StageText& stage, const std::vector<S
 }
 
 Expected<StagePtr> open_zip(const StageText&, Signature signature, Stages inputs, StageOpening&) {
-  // An input may know more than the stages said: its shapes.
+  // An open input may have more exact shapes.
   signature.clear();
   for (const StagePtr& input : inputs)
     signature.insert(signature.end(), input->signature().begin(), input->signature().end());
