@@ -3,16 +3,16 @@
 //   read r0 --> ... --> write w0 ==> write w1 (control edge added here) --> read r1
 //   epoch 0             epoch 0     epoch 1                                 epoch 2
 //
-// A read without a write among its ancestors sees the run's snapshot: epoch 0. Any other sees what
-// the last write before it leaves: it has the effect of exactly the writes of its variable whose
-// epoch is smaller than its own.
+// A read without a write among its ancestors sees the run's snapshot: epoch 0. Any other read sees
+// the result of the last write before it, which is the effect of exactly the writes of its variable
+// with a smaller epoch.
 //
-// A write in a branch that is not taken does not happen, and what comes after it does: the edge
-// that is added leads over a ControlTrigger then, which is never dead.
+// If a write is in a branch that is not taken, it does not happen, but nodes after it run. The
+// added edge then passes through a ControlTrigger, which is never dead.
 //
-// A Merge waits for the branch that was taken, not for the others. So what comes after a Merge sees
-// the writes of each of its branches, if they happened, but does not wait for them: it has an edge
-// of its own, as has the write that follows them. (In a loop a Merge waits for all.)
+// A Merge waits only for the branch that was taken. So nodes after a Merge see the writes of each
+// of its branches, if they happened, but do not wait for them: they get edges of their own, as does
+// the next write. (In a loop a Merge waits for all branches.)
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -52,7 +52,7 @@ std::string op_and_types(const NodeDef& node) {
   return node.op;
 }
 
-// All handles have one dtype: a queue's where a variable's is wanted shows here.
+// All handles have the same dtype, so this detects e.g. a queue's handle in place of a variable's.
 Status check_kind(const OpInfo& op, const NodeDef& node, const NodeDef& handle,
                   const OpRegistry& ops) {
   const std::string& kind = op_of(handle, ops).def.external.resource;
@@ -64,7 +64,7 @@ Status check_kind(const OpInfo& op, const NodeDef& node, const NodeDef& handle,
                  node);
 }
 
-// Which resource each handle means, and that handles go straight to the ops that take them.
+// Finds the resource of each handle, and checks that handles go directly to the ops that use them.
 Expected<std::map<std::string, Uses>> find_uses(const GraphDef& graph, const OpRegistry& ops) {
   std::map<std::string, Uses> all;
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
@@ -101,7 +101,7 @@ Expected<std::map<std::string, Uses>> find_uses(const GraphDef& graph, const OpR
   return all;
 }
 
-// Looks at what comes after the writes of one variable, and at nothing else of the graph.
+// Visits only the nodes after the writes of one variable.
 class Descendants {
  public:
   Descendants(const GraphDef& graph, const Frames& frames, const OpRegistry& ops)
@@ -116,7 +116,7 @@ class Descendants {
   // Of a node, by index + 1 among the writes; 0: none.
   struct Before {
     std::uint32_t seen = 0;        // the last one among its ancestors and itself
-    std::uint32_t waited_for = 0;  // the last one that it comes after, whatever branches are taken
+    std::uint32_t waited_for = 0;  // the last one before it, whatever branches are taken
   };
   // For each node up to `last` that has some of `writes` among its ancestors and itself. Each write
   // waits for the one before it: where it does not yet, it gets an edge.
@@ -129,7 +129,7 @@ class Descendants {
     return sweep(writes, reads.back(), reads);
   }
 
-  // Edges that were added, by the node that they lead to.
+  // The added edges, by target node.
   const std::map<NodeId, std::vector<NodeId>>& added() const { return added_; }
 
  private:
@@ -206,7 +206,7 @@ class Descendants {
   std::map<NodeId, std::vector<NodeId>> added_;
 };
 
-// Done when old node `from` is, or would be.
+// A node that runs after old node `from`, even if that is dead.
 NodeDef trigger_after(const Rewriter& out, NodeId from) {
   const NodeDef& write = out.graph().nodes[out.node(from)];
   NodeDef trigger;

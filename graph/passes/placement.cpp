@@ -209,7 +209,7 @@ class Placer {
     return ok_status();
   }
 
-  // State does not move. A constraint that it does not meet is an error, unless the handles' own
+  // State does not move. A constraint that excludes its device is an error, unless the handles' own
   // constraint was relaxed when the state was placed, or no device meets it.
   Status stay(Group& group, const DeviceName& of_handles) {
     const bool relaxed = target_.soft_placement && !of_handles.matches(*group.fixed);
@@ -263,7 +263,7 @@ class Placer {
     }
     const NodeDef& node = graph_.nodes[id];
     const NodeDef& other = graph_.nodes[group.constrained_by];
-    // What takes a handle is with its resource: there is no other place for it to be.
+    // A node with a handle must be where its resource is.
     const bool soft = target_.soft_placement && !group.holds_resource;
     auto merged = DeviceName::merge(group.constraint, wanted, soft);
     if (!merged.ok())

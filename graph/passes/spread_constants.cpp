@@ -1,4 +1,4 @@
-// A constant is known everywhere: a copy on each device that reads it instead of a message a run.
+// Copies a constant to each device that reads it, instead of one message per run.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-// Above this the memory of another copy is dearer than a message.
+// Above this size, another copy's memory costs more than a message.
 constexpr std::size_t kSpreadBytes = std::size_t{1} << 20;
 
 bool has_kernel(const NodeDef& constant, const std::string& device, const Target& target) {
@@ -37,7 +37,7 @@ Readers find_readers(const GraphDef& graph, const std::vector<bool>& free) {
   return readers;
 }
 
-// Constants that are read where they are, or by more than data.
+// Constants that must keep their node: read on its device, by control edges, fetches or targets.
 std::vector<bool> find_staying(const StepGraph& step) {
   const auto& nodes = step.graph.nodes;
   std::vector<bool> stays(nodes.size(), false);
