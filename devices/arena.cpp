@@ -22,14 +22,14 @@ class HostPages final : public PageSource {
  public:
   void* take(std::size_t bytes) override {
     if (bytes < kHugePage) return map(bytes);
-    // The kernel backs with huge pages what is aligned to them: map too much, cut both ends.
+    // The kernel uses huge pages only for aligned memory: map more, then unmap both ends.
     auto* mapped = static_cast<char*>(map(bytes + kHugePage));
     if (!mapped) return nullptr;
     const auto address = reinterpret_cast<std::uintptr_t>(mapped);
     const std::size_t head = (kHugePage - address % kHugePage) % kHugePage;
     if (head != 0) munmap(mapped, head);
     if (head != kHugePage) munmap(mapped + head + bytes, kHugePage - head);
-    madvise(mapped + head, bytes, MADV_HUGEPAGE);  // advice: not having it is no error
+    madvise(mapped + head, bytes, MADV_HUGEPAGE);  // only advice, so failure is no error
     return mapped + head;
   }
   void give_back(void* pages, std::size_t bytes) noexcept override { munmap(pages, bytes); }
@@ -62,7 +62,7 @@ Arena::~Arena() {
 }
 
 void* Arena::allocate(std::size_t bytes) {
-  // Beyond this, rounding up may wrap around.
+  // Above this, rounding up may overflow.
   if (bytes > std::size_t{1} << 62) return nullptr;
   const std::size_t size = block_size(bytes);
   if (!count(size)) return nullptr;
@@ -70,7 +70,7 @@ void* Arena::allocate(std::size_t bytes) {
   try {
     data = size <= kLargestSmall ? take_small(classes_[std::size_t(class_of(bytes))], size)
                                  : take_large(size);
-  } catch (const std::bad_alloc&) {  // of the books; the same to the caller
+  } catch (const std::bad_alloc&) {  // of the bookkeeping; the same to the caller
   }
   if (!data) uncount(size);
   if (data && space_ == MemorySpace::host) detail::unpoison(data, bytes);
@@ -88,13 +88,13 @@ void Arena::deallocate(void* data, std::size_t bytes) noexcept {
     std::lock_guard lock(pages_mutex_);
     auto used = used_large_.find(data);
     TROUPE_CHECK(used != used_large_.end(), "a block goes back to the arena that made it");
-    // Before others of its size: what was in use last has pages behind it, and may be in a cache.
+    // Before others of its size: the last one used has its pages mapped, and may be in a cache.
     const std::size_t key = used->second.key();
     free_large_bytes_ += key;
     free_large_.insert(free_large_.lower_bound(key), std::move(used->second));
     used_large_.erase(used);
   }
-  uncount(size);  // last: the arena may go with it
+  uncount(size);  // last: this may delete the arena
 }
 
 void Arena::trim(std::size_t keep) {
@@ -127,7 +127,7 @@ bool Arena::count(std::size_t bytes) {
   return true;
 }
 
-// Release and acquire, so that whoever deletes sees everything that others did here.
+// Release and acquire, so that the deleting thread sees all writes of other threads.
 void Arena::uncount(std::size_t bytes) noexcept {
   if (in_use_.fetch_sub(bytes, std::memory_order_acq_rel) == bytes) delete this;
 }
@@ -156,7 +156,7 @@ bool Arena::refill(SizeClass& c, std::size_t size) {
 }
 
 bool Arena::open_slab(std::size_t size) {
-  // A source near its end may still have enough for this one block.
+  // A source with little memory left may still have enough for this one block.
   for (std::size_t bytes : {kSlab, (size + 4095) / 4096 * 4096}) {
     void* slab = take_pages(bytes);
     if (!slab) continue;
@@ -172,7 +172,7 @@ bool Arena::open_slab(std::size_t size) {
 void* Arena::take_large(std::size_t size) {
   std::lock_guard lock(pages_mutex_);
   auto block = free_large_.lower_bound(size);
-  // A much larger block is kept for those who need it, unless there is nothing else.
+  // A much larger block is kept for larger requests, unless there is no other memory.
   if (block == free_large_.end() || block->first > size + size / 4) {
     if (void* pages = take_pages(size)) {
       block = free_large_.emplace(size, pages);

@@ -13,7 +13,7 @@
 namespace troupe {
 namespace {
 
-// Everything of a CPU but its lanes: memory that the host reads, work that is done when issued.
+// A CPU without its lanes: memory that the host can read, and work that is done when issued.
 class HostDevice : public Device {
  public:
   HostDevice(DeviceName name, std::size_t memory_cap)
@@ -61,7 +61,7 @@ class CpuDevice final : public HostDevice {
   detail::LanePool lanes_;  // last: its bursts use everything else
 };
 
-// A burst that comes while another runs waits until that one ends.
+// A burst that is launched while another runs waits until that one ends.
 class InlineDevice final : public HostDevice {
  public:
   using HostDevice::HostDevice;

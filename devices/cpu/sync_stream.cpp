@@ -9,7 +9,7 @@ Ticket SyncStream::enqueue(std::function<Status()> work) {
   const std::uint64_t sequence = ++issued_;
   if (failure_.ok()) {
     Status status = work();
-    // What the work enqueued itself may have failed first.
+    // Work that this work enqueued may have failed first.
     if (!status.ok() && failure_.ok())
       failure_ =
           status.in("in work " + std::to_string(sequence) + " of stream 0 on " + device_.text());

@@ -22,7 +22,7 @@ std::int64_t now() {
       .count();
 }
 
-// This thread is inside a chunk: whatever it splits further runs inline.
+// Whether this thread is inside a chunk: nested parallel() then runs inline.
 thread_local bool inside_chunk = false;
 
 }  // namespace
@@ -66,7 +66,7 @@ void LanePool::run(Lane& lane) {
   const FloatEnvironment not_that_of_who_made_the_pool;
   if (on_start_) on_start_();
   for (std::int64_t idle_since = 0;;) {
-    // Read before looking for work: what comes after the look changes it, and nobody sleeps on it.
+    // Read before looking for work: work that comes later changes it, so the lane does not sleep.
     const std::uint32_t seen = news_.load();
     const bool stopping = stopping_.load();
     if (help_any(lane) || run_burst(lane)) {
@@ -79,7 +79,7 @@ void LanePool::run(Lane& lane) {
   }
 }
 
-// The oldest; or none, when it is not for the one thread.
+// Runs the oldest burst, if there is one; with `only_for`, only if it is for that thread.
 bool LanePool::run_burst(Lane& lane, const LentThread* only_for) {
   if (queued_.load() == 0) return false;
   std::function<void(Lanes&)> burst;
@@ -92,7 +92,7 @@ bool LanePool::run_burst(Lane& lane, const LentThread* only_for) {
     running_.fetch_add(1);
   }
   burst(lane);
-  burst = nullptr;  // what it holds goes before anybody can think that it is over
+  burst = nullptr;  // its captures are destroyed before it counts as over
   running_.fetch_sub(1);
   if (unfinished_.fetch_sub(1) == 1) unfinished_.notify_all();
   return true;
@@ -179,8 +179,8 @@ void LanePool::Lane::parallel(std::int64_t chunks, FunctionRef<void(std::int64_t
   if (job_.thrown) std::rethrow_exception(std::exchange(job_.thrown, nullptr));
 }
 
-// Wakes up to `work` sleepers. A lane says that it sleeps, then does so only if news_ is what it
-// was before it looked for work; here news_ changes first, then sleepers are looked for.
+// Wakes up to `work` lanes. A lane declares itself asleep, and then sleeps only if news_ is what it
+// was before it looked for work; here news_ changes before the search for sleeping lanes.
 void LanePool::announce(int work) {
   news_.fetch_add(1);
   if (sleeping_.load() == 0) return;
@@ -203,7 +203,7 @@ void LanePool::rest(Lane& lane, std::uint32_t seen, std::int64_t idle_since) {
   for (State s; (s = lane.state_.load()) != State::awake;) lane.state_.wait(s);
 }
 
-// One that sleeps; of several who try, one does.
+// Claims a sleeping lane; of several threads that try, one succeeds.
 bool LanePool::take(Lane& lane, State to) {
   State asleep = State::asleep;
   if (!lane.state_.compare_exchange_strong(asleep, to)) return false;
@@ -219,7 +219,7 @@ bool LanePool::wake(Lane& lane) {
 
 // ------------------------------------------------------------------ threads that lend themselves
 
-// REQUIRES: mutex_ is held. True for a thread that now has a lane and will look what is queued.
+// REQUIRES: mutex_ is held. True if the thread now has a lane; it will then look at the queue.
 bool LanePool::lend_lane(LentThread& thread) {
   if (thread.pool_ || on_start_ || queued_.load() != 1) return false;
   for (auto& lane : lanes_) {
@@ -232,9 +232,9 @@ bool LanePool::lend_lane(LentThread& thread) {
   return false;
 }
 
-// Others' bursts are left to their own threads and to the lane's: this thread would still be in one
-// of them when its answer is there. A kernel that waits for a step helps nobody meanwhile: the
-// chunk that it is in may be the next one of the job that it came from.
+// Does not run other threads' bursts, since this thread might still be in one when its own result
+// is ready. A kernel that waits for a step does not help with chunks: it might take the next chunk
+// of the job whose chunk it is in.
 bool LanePool::work(const LentThread& thread, FunctionRef<bool()> done) noexcept {
   const FloatEnvironment as_on_a_lane;
   Lane& lane = *lanes_[std::size_t(thread.lane_)];
@@ -251,9 +251,9 @@ bool LanePool::work(const LentThread& thread, FunctionRef<bool()> done) noexcept
   return false;
 }
 
-// Whatever came meanwhile woke other lanes at most: this one looks, too, if there is anything. As
-// in rest(), it says that it sleeps first and looks afterwards. The pool may go as soon as the lock
-// is released.
+// Work that came meanwhile has woken at most other lanes, so this one is woken if there is any. As
+// in rest(), it first declares itself asleep and then looks. The pool may be destroyed as soon as
+// the lock is released.
 void LanePool::give_back(const LentThread& thread) {
   Lane& lane = *lanes_[std::size_t(thread.lane_)];
   std::lock_guard lock(mutex_);

@@ -22,7 +22,7 @@ namespace {
 
 class FakeStream;
 
-// What the streams of one device share. One mutex for all of them: simple, and fast enough here.
+// The state that the streams of one device share. One mutex for all: simple, and fast enough here.
 struct Shared {
   Shared(DeviceName device, const FakeOptions& o) : name(std::move(device)), options(o) {}
 
@@ -55,7 +55,7 @@ class FakeStream final : public Stream {
   // With the mutex held:
   bool idle() const { return items_.empty() && !busy_; }
   bool reached(std::uint64_t sequence) const { return done_ >= sequence; }
-  // What became of work `sequence`. REQUIRES: reached(sequence).
+  // The result of work `sequence`. REQUIRES: reached(sequence).
   Status status_of(std::uint64_t sequence) const {
     return failed_at_ != 0 && sequence >= failed_at_ ? failure_ : ok_status();
   }
@@ -78,7 +78,7 @@ class FakeStream final : public Stream {
 
   Shared& shared_;
   const std::uint32_t id_;
-  std::mt19937_64 random_;  // of its own thread
+  std::mt19937_64 random_;  // for its own thread
   std::deque<Item> items_;
   std::vector<Ticket> awaited_;  // by the next item
   std::deque<Callback> callbacks_;
@@ -109,7 +109,7 @@ void FakeStream::wait(Ticket ticket) {
 
 Ticket FakeStream::last() const {
   std::lock_guard lock(shared_.mutex);
-  // Work that is done and went well needs no more waiting.
+  // Work that has succeeded needs no more waiting.
   const bool settled = done_ == issued_ && failed_at_ == 0;
   return settled ? Ticket{} : Ticket{id_, issued_};
 }
@@ -118,7 +118,7 @@ void FakeStream::on_complete(std::uint64_t sequence, std::function<void(Status)>
   std::unique_lock lock(shared_.mutex);
   TROUPE_CHECK(sequence <= issued_, "a ticket of another device");
   if (!reached(sequence)) {
-    // Callers ask for any ticket at any time; the list stays in ticket order.
+    // Callers may pass any ticket at any time; the list stays in ticket order.
     auto at = callbacks_.end();
     while (at != callbacks_.begin() && std::prev(at)->sequence > sequence) --at;
     callbacks_.insert(at, {sequence, std::move(done)});
@@ -152,7 +152,7 @@ void FakeStream::run() {
   }
 }
 
-// Waits, dawdles, works; without the lock where it takes time.
+// Waits, delays, then runs the work; without the lock where that takes time.
 Status FakeStream::run_item(Item& item, std::unique_lock<std::mutex>& lock) {
   Status status;
   for (const Ticket& t : item.after) {
@@ -169,7 +169,7 @@ Status FakeStream::run_item(Item& item, std::unique_lock<std::mutex>& lock) {
     } catch (...) {
       status = status_of_exception();
     }
-  // What the work holds goes before anybody can think that it is over.
+  // The work's captures are destroyed before it counts as over.
   item.work = nullptr;
   if (!status.ok())
     status = status.in("in work " + std::to_string(item.sequence) + " of stream " +
@@ -180,7 +180,7 @@ Status FakeStream::run_item(Item& item, std::unique_lock<std::mutex>& lock) {
 
 void FakeStream::delay() {
   const auto most = std::uint64_t(shared_.options.max_delay.count());
-  // Bursts of work without delay are as likely to show a bug as stalls are.
+  // Runs of work without delay are as likely to reveal a bug as stalls.
   if (most == 0 || random_() % 4 == 0) return;
   std::this_thread::sleep_for(std::chrono::microseconds(random_() % (most + 1)));
 }
@@ -263,7 +263,7 @@ Tensor Fake::alias(const Tensor& tensor) const {
                 tensor.offset());
 }
 
-// Work may launch bursts and bursts may issue work: until neither has any left.
+// Work may launch bursts, and bursts may issue work: waits until neither has any left.
 void Fake::shut_down() {
   const auto idle = [&] {
     for (auto& stream : streams_)

@@ -19,7 +19,7 @@ char* reserve(std::size_t bytes, int protection) {
 
 }  // namespace
 
-// Cuts the region; first fit, neighbours are joined again.
+// Divides the region by first fit; adjacent free blocks are merged.
 class FakeMemory::Pages final : public PageSource {
  public:
   explicit Pages(const Region& region) : region_(region) { free_[0] = region.bytes; }
@@ -40,7 +40,7 @@ class FakeMemory::Pages final : public PageSource {
     bytes = (bytes + 4095) / 4096 * 4096;
     const auto offset = std::size_t(static_cast<char*>(pages) - region_.host);
     detail::unpoison(region_.device + offset, bytes);
-    madvise(region_.device + offset, bytes, MADV_DONTNEED);  // advice: keeping them is no error
+    madvise(region_.device + offset, bytes, MADV_DONTNEED);  // only advice, so failure is no error
     auto it = free_.emplace(offset, bytes).first;
     if (auto next = std::next(it); next != free_.end() && offset + bytes == next->first) {
       it->second += next->second;
@@ -86,14 +86,14 @@ void* FakeMemory::allocate(std::size_t bytes) {
 
 void FakeMemory::deallocate(void* data, std::size_t bytes) noexcept {
   {
-    // Under the lock, so that tags grow from front to back.
+    // Under the lock, so that tags are in ascending order.
     std::lock_guard lock(mutex_);
     Tagged block{data, bytes, {}};
     for (std::size_t s = 0; s < kStreams; ++s) block.last[s] = issued_[s].load();
     tagged_.push_back(block);
   }
   reclaim();
-  drop();  // last: this may go with it
+  drop();  // last: this may be deleted by it
 }
 
 void* FakeMemory::view(const void* address) const {
@@ -122,7 +122,7 @@ void FakeMemory::reclaim() {
   std::lock_guard lock(mutex_);
   while (!tagged_.empty() && all_done(tagged_.front().last)) {
     const Tagged& block = tagged_.front();
-    // From here on even the device may not touch it.
+    // From here on not even the device may access it.
     detail::poison(view(block.data), Arena::block_size(block.bytes));
     arena_->deallocate(block.data, block.bytes);
     tagged_.pop_front();
