@@ -93,7 +93,7 @@ Status write_resources(FileSystem& files, const std::string& dir, const Checkpoi
   return ok_status();
 }
 
-// What a program wrote down, by client. There is one, without a name.
+// The notes of the job's clients. There is one client, without a name.
 constexpr const char* kClients = "clients";
 
 Expected<std::vector<std::byte>> encode_program(const CheckpointData& data) {
@@ -143,7 +143,7 @@ Status decode_program(std::span<const std::byte> bytes, CheckpointData& data) {
   return in.end();
 }
 
-// Under a name that does not count first, so that no half of it is ever found.
+// Renames it to a temporary name first, so that a partly removed one is never read.
 Status remove_checkpoint(FileSystem& files, const std::string& dir, const CheckpointInfo& info) {
   std::string away =
       join(dir, std::string(kTemporary) + std::to_string(info.step)) + std::string(kSuffix);
@@ -212,7 +212,7 @@ Expected<Tensor> read_state(FileSystem& files, const std::string& path) {
   return state;
 }
 
-// Of a format that does not say where each tensor is.
+// For formats that do not record the file of each tensor.
 Status read_all_tensors(FileSystem& files, const std::string& path, const Manifest& manifest,
                         CheckpointData& data) {
   for (const ManifestFile& record : manifest.files) {
@@ -402,7 +402,7 @@ Status check_draft(FileSystem& files, const std::string& folder, const std::stri
       "none)");
 }
 
-// Beside the shards, durable, in a directory that does not count yet.
+// Writes everything but the shards, and makes the temporary directory durable.
 Status CheckpointDraft::finish_folder(const CheckpointData& data,
                                       std::vector<CheckpointFile> shards,
                                       const CheckpointOptions& options) {
@@ -437,7 +437,7 @@ Status CheckpointDraft::move_into_place(const std::string& path) {
   TROUPE_TRY(const auto names, files_->list(dir_));
   const bool replace =
       std::find(names.begin(), names.end(), path.substr(dir_.size() + 1)) != names.end();
-  if (replace) TROUPE_TRY(files_->list(path).status());  // what is no directory is no checkpoint
+  if (replace) TROUPE_TRY(files_->list(path).status());  // fails if it is not a directory
   TROUPE_TRY(replace ? files_->exchange(temporary_, path) : files_->rename(temporary_, path));
   return files_->sync_dir(dir_);
 }
@@ -461,7 +461,7 @@ Expected<CheckpointInfo> CheckpointDraft::finish(const CheckpointData& data,
     if (!written.ok()) written = written.in("while writing the checkpoint '" + path + "'");
   }
   over_ = true;
-  // After a success, what a replaced one left.
+  // After a success, these are the rest of a replaced checkpoint.
   Status cleaned = remove_temporaries(*files_, dir_);
   TROUPE_TRY(written);
   if (cleaned.ok()) cleaned = prune(*files_, dir_, data.step, options.keep);

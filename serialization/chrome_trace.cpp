@@ -14,8 +14,8 @@
 namespace troupe {
 namespace {
 
-// Times are on a grid of 1/8 us, which a double holds exactly in either unit: a reader that
-// computes with doubles finds spans nested that are.
+// Times are multiples of 1/8 us, which are exact as doubles in both units: nested spans stay nested
+// for a reader that computes with doubles.
 constexpr std::int64_t kGrid = 125;
 constexpr std::int64_t kMargin = 1'000'000'000;
 constexpr std::size_t kMostRows = 64;  // of one line
@@ -38,7 +38,7 @@ struct Message {
   Placed *send = nullptr, *receive = nullptr;
   std::size_t from = 0, to = 0;  // index of the process
 };
-// Its rows are threads of the picture: the first one, and more for what does not nest there.
+// A track. Its rows are threads of the output: one, and more for spans that do not nest in it.
 struct Line {
   std::size_t process = 0;
   std::string_view name;
@@ -46,7 +46,7 @@ struct Line {
   std::size_t rows = 0;
 };
 
-// Text of anybody's as JSON.
+// Any text as JSON.
 std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -113,8 +113,8 @@ void Writer::begin_lines() {
     }
 }
 
-// A message is named alike at both ends. Of those with one name the first sent is the first that
-// was received.
+// A message has the same name at both ends. Of messages with equal names, the first sent is the
+// first received.
 void Writer::find_messages() {
   using Name = std::tuple<ProcessId, ProcessId, std::uint64_t>;  // from, to, message
   struct End {
@@ -143,7 +143,7 @@ void Writer::find_messages() {
   }
 }
 
-// The estimate, as far as messages to and from the master allow it: none came before it was sent.
+// The estimated offset, limited so that no message to or from the master arrives before its send.
 std::int64_t Writer::shift_of(std::size_t process) const {
   const ProcessTimeline& timeline = timeline_.processes[process];
   if (!timeline.clock) return 0;
@@ -159,12 +159,12 @@ std::int64_t Writer::shift_of(std::size_t process) const {
         !__builtin_sub_overflow(sent, received, &apart))
       least = std::max(least, apart);
   }
-  // What contradicts itself is no better than the estimate.
+  // If the messages contradict each other, the estimate is used.
   return least > most ? timeline.clock->offset_ns
                       : std::clamp(timeline.clock->offset_ns, least, most);
 }
 
-// False for what cannot have been.
+// False for impossible times.
 bool Writer::align(const Line& line, Placed& placed) const {
   const Span& span = *placed.span;
   const std::int64_t shift = shifts_[line.process];
@@ -213,7 +213,7 @@ void Writer::write_process(std::size_t p) {
 
 // Each span goes to the first row where it nests.
 void Writer::lay_out(Line& line) {
-  // Of those that begin and end together the last one recorded is around the others.
+  // Of spans with the same begin and end, the last recorded is the outermost.
   std::reverse(line.spans.begin(), line.spans.end());
   std::stable_sort(line.spans.begin(), line.spans.end(), [](const Placed& a, const Placed& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
@@ -272,7 +272,7 @@ void Writer::write_span(const Line& line, const Placed& placed, std::size_t thre
                     microseconds(placed.end - placed.begin), args.dump()));
 }
 
-// An arrow begins and ends with its span, right behind which it stands.
+// An end of a flow has the begin time of its span, and follows it in the output.
 void Writer::write_flow(const Line& line, const Placed& placed, std::size_t thread) {
   const bool send = placed.span->kind == Span::Kind::send;
   event(fmt::format(R"({{"ph":"{}","name":"message","cat":"flow","id":{},"pid":{},"tid":{},)"

@@ -20,11 +20,11 @@ using protozero::pbf_writer;
 
 constexpr std::string_view kPrefix = "events.out.tfevents.";
 constexpr std::string_view kFileVersion = "brain.Event:2";  // with SessionLog
-constexpr std::int64_t kLatest = 9'999'999'999;             // of ten digits: names sort as numbers
+constexpr std::int64_t kLatest = 9'999'999'999;  // ten digits, so that names sort as numbers
 
 // ------------------------------------------------------------------ what readers take
 
-// A field whose content readers look into: a message, text, or packed numbers.
+// A field whose content readers parse: a message, text, or packed numbers.
 struct Field {
   enum class Kind : std::uint8_t { message, text, packed4, packed8, varints };
   std::uint32_t number;
@@ -33,8 +33,8 @@ struct Field {
 };
 using Kind = Field::Kind;
 
-// tensor_shape.proto, tensor.proto and summary.proto. What stands in fields that are not named is
-// bytes, or a number.
+// tensor_shape.proto, tensor.proto and summary.proto. Other fields are bytes or numbers, which need
+// no check.
 constexpr Field kDim[] = {{2, Kind::text}};
 constexpr Field kTensorShape[] = {{2, Kind::message, kDim}};
 constexpr Field kTensor[] = {{2, Kind::message, kTensorShape},
@@ -94,7 +94,7 @@ Status check_fields(protozero::data_view bytes, std::span<const Field> fields) {
 
 // ------------------------------------------------------------------ names
 
-// The seconds that an event file is named by; nothing for another file.
+// The seconds in the name of an event file; nullopt for other files.
 std::optional<std::int64_t> seconds_of(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
@@ -140,7 +140,7 @@ Expected<std::unique_ptr<EventFile>> EventFile::create(const std::string& dir,
   TROUPE_TRY(auto opened, files.create(path));
   std::unique_ptr<EventFile> file(new EventFile(std::move(opened), path, std::move(now)));
   if (Status begun = file->begin(next_step); !begun.ok()) {
-    (void)files.remove(path);  // the first error is the one to tell
+    (void)files.remove(path);  // the first error is reported
     return begun;
   }
   return file;

@@ -195,7 +195,7 @@ std::string tensorboard_graph(const GraphDef& graph,
   for (const NodeDef& node : graph.nodes) writer.write(out, 1, node, false);
   {
     pbf_writer versions(out, 4);
-    versions.add_int32(1, 27);  // producer: no reader asks more of a graph that it only shows
+    versions.add_int32(1, 27);  // producer: enough for readers that only show the graph
   }
   if (!graph.functions.empty()) {
     pbf_writer library(out, 2);
@@ -217,7 +217,7 @@ struct NodeSpan {
   std::uint32_t thread = 0;
 };
 
-// The one device of a process, by the line that its steps have; else what the process is called.
+// The only device of a process, from the name of the track of its steps; else the process's name.
 std::string device_of(const ProcessTimeline& process) {
   std::string found;
   for (const Track& track : process.tracks) {
@@ -237,7 +237,7 @@ std::optional<NodeSpan> placed(const Span& span, std::int64_t moved_ns, std::uin
   return out;
 }
 
-// What the program calls a node of which each replica has a copy, "NAME/replica_1".
+// The program's name of a node that was copied for replicas, of "NAME/replica_1".
 std::string_view name_in_program(std::string_view name) {
   constexpr std::string_view kReplica = "/replica_";
   const std::size_t at = name.rfind(kReplica);
@@ -249,7 +249,7 @@ std::string_view name_in_program(std::string_view name) {
 }
 
 void write_node_span(pbf_writer& device, const NodeSpan& node) {
-  // In whole microseconds, and more than none: a reader takes 0 for a node that did not run.
+  // In whole microseconds, at least 1: readers take 0 for a node that did not run.
   const std::int64_t end_us = std::max<std::int64_t>(1, (node.length_ns + 500) / 1000);
   pbf_writer out(device, 2);
   out.add_string(1, as_utf8(name_in_program(node.span->name)));

@@ -116,7 +116,7 @@ class Disk : public FileSystem {
     return std::unique_ptr<WritableFile>(new DiskWriter(std::move(fd), path));
   }
 
-  // O_NONBLOCK: a pipe of that name must not hold us until somebody writes to it.
+  // O_NONBLOCK: opening a pipe without a writer would block.
   Expected<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
     Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (fd.get() < 0) return failed("open", path);
@@ -183,7 +183,7 @@ class Disk : public FileSystem {
     if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
       return failed_precondition("'" + path + "' is " + kind_of(info.st_mode) +
                                  ": a file that is written there would replace it");
-    // Link by link, as the last one may lead to a file that is not there yet.
+    // Link by link, because the file at the end may not exist yet.
     std::string place = path;
     for (int links = 0; ::lstat(place.c_str(), &info) == 0 && S_ISLNK(info.st_mode); ++links) {
       if (links == kMostLinks) return failed("follow", path, ELOOP);
@@ -231,7 +231,7 @@ Status write_synced(FileSystem& files, const std::string& path,
   Status written = write(**file);
   if (written.ok()) written = (*file)->sync();
   file->reset();
-  if (!written.ok()) (void)files.remove(path);  // the first error is the one to tell
+  if (!written.ok()) (void)files.remove(path);  // the first error is reported
   return written;
 }
 
@@ -245,7 +245,7 @@ Status put_in_place(FileSystem& files, const std::string& written, const std::st
 
 Status write_file(FileSystem& files, const std::string& path,
                   FunctionRef<Status(WritableFile&)> write) {
-  // Of this write alone: others may write to the same place at the same time.
+  // The name is unique to this write: others may write the same file concurrently.
   static std::atomic<std::uint64_t> writes{0};
   TROUPE_TRY(const std::string place, files.place_of(path));
   const std::string written = name_beside(

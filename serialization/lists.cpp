@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "numbers are copied as
 
 enum class EntryKind : std::uint8_t { nothing, contents, zeros };
 
-// In front of an element, as it stands in the bytes.
+// The header of an element in the encoding.
 struct ListEntry {
   EntryKind kind = EntryKind::nothing;
   std::uint8_t dtype = 0, rank = 0;
@@ -30,7 +30,7 @@ static_assert(sizeof(ListEntry) == kListEntry &&
 
 std::uint64_t bytes_of_list(const Tensor& list);
 
-// Of an element's contents.
+// The size of an element's contents.
 std::uint64_t bytes_of_element(const Tensor& t) {
   if (!t.defined() || t.zeros_alone()) return 0;
   if (t.dtype() == DType::list) return bytes_of_list(t);

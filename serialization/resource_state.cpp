@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kStateFormat = 1;
 
-// Lists have an encoding of their own.
+// Lists have their own encoding.
 enum class Contents : std::uint8_t { plain = 0, list = 1 };
 
 Status check_sent(const Tensor& t) {

@@ -12,7 +12,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are written as they are");
 
-constexpr std::uint64_t kMaxHeader = 100'000'000;  // what the other readers accept
+constexpr std::uint64_t kMaxHeader = 100'000'000;  // the limit of other readers
 
 // Wide types first, so that every tensor is aligned to its element; names break ties.
 Expected<detail::SafetensorsHeader> layout(const Safetensors& content) {

@@ -30,7 +30,7 @@ Status SummaryWriter::begin_file() {
   return ok_status();
 }
 
-// What the program gets wrong is its error; what the folder does is not.
+// Returns errors of the caller's arguments; failures of the folder are only counted.
 template <class F>
 Status SummaryWriter::write(F&& add) {
   if (!ready()) {
@@ -50,7 +50,7 @@ Status SummaryWriter::write(F&& add) {
   return ok_status();
 }
 
-// A file behind a write that failed ends in a part of a record: nothing can be read after it.
+// After a failed write a file may end in a partial record, after which nothing can be read.
 void SummaryWriter::failed(const Status& why) {
   file_.reset();
   failed_at_ = now_();

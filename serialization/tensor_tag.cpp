@@ -12,7 +12,7 @@ constexpr std::size_t kFixed = 40;
 constexpr std::size_t kMaxIterations = 8;
 static_assert(kFixed + 8 * (kMaxIterations + kMaxRank) <= kTensorTagBytes);
 
-// The part of fixed size, as it stands in the bytes.
+// The part of fixed size, in the layout of the encoding.
 struct Fixed {
   std::uint8_t version, kind, dtype, dead, rank, iterations;
   std::uint16_t zero;

@@ -64,7 +64,7 @@ Expected<std::optional<std::span<const std::byte>>> TfRecordReader::next() {
   return std::optional(std::span<const std::byte>(record_));
 }
 
-// The record and the checksum behind it into record_.
+// Reads the record and the checksum after it into record_.
 Status TfRecordReader::read() try {
   const std::uint64_t left = file_.size() - at_;
   std::byte head[kHead];

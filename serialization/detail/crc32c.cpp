@@ -7,7 +7,7 @@
 namespace troupe::detail {
 
 std::uint32_t crc32c(std::span<const std::byte> bytes) {
-  constexpr std::size_t kMost = std::size_t{1} << 30;  // the library counts in int
+  constexpr std::size_t kMost = std::size_t{1} << 30;  // the library's sizes are int
   std::uint32_t state = ~0u;
   while (!bytes.empty()) {
     const std::size_t n = std::min(bytes.size(), kMost);

@@ -13,9 +13,9 @@ namespace troupe::detail {
 namespace {
 
 constexpr std::string_view kFormat = "troupe checkpoint 6";
-constexpr std::string_view kFormat5 = "troupe checkpoint 5";  // says not where each tensor is
-constexpr std::string_view kFormat4 = "troupe checkpoint 4";  // had nothing of the program's
-constexpr std::string_view kFormat3 = "troupe checkpoint 3";  // had no resources
+constexpr std::string_view kFormat5 = "troupe checkpoint 5";  // no record of each tensor's file
+constexpr std::string_view kFormat4 = "troupe checkpoint 4";  // no program.state
+constexpr std::string_view kFormat3 = "troupe checkpoint 3";  // no resources
 // Its "step" is the commit; training began with commit 1, the initial values.
 constexpr std::string_view kFormat2 = "troupe checkpoint 2";
 constexpr std::size_t kTailBytes = 22;  // ,"crc32c":"01234567"}\n
@@ -143,7 +143,7 @@ Expected<std::string> format_manifest(const Manifest& m) try {
                                  {"resources", resources},
                                  {"files", files}};
   std::string text = json.dump();
-  text.pop_back();  // the brace comes back with the tail
+  text.pop_back();  // the tail has the closing brace
   return text + tail_of(text);
 } catch (const nlohmann::json::exception& e) {
   return invalid_argument(std::string("a text of the checkpoint is not UTF-8: ") + e.what());

@@ -20,8 +20,8 @@ constexpr Named kNames[] = {{DType::f64, "F64"},    {DType::f32, "F32"}, {DType:
 
 constexpr std::string_view kMetadata = "__metadata__";
 
-// Receives the events of the JSON parser and accepts one structure only, so that no document of a
-// stranger's is ever built:
+// Receives the events of the JSON parser and accepts only one structure, so that no untrusted
+// document is ever built:
 //   {"__metadata__": {name: text}, name: {"dtype": text, "shape": [n], "data_offsets": [n, n]}}
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
@@ -121,7 +121,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool in_metadata_ = false;
 };
 
-// Entries must tile the data: no holes, no overlaps.
+// Entries must fill the data without gaps or overlaps.
 Status check_tiling(std::vector<SafetensorsEntry>& entries, std::uint64_t data_bytes) {
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);

@@ -1,4 +1,4 @@
-// Tensors: shape, byte count and content are checked against each other before memory is taken.
+// Tensors: shape, byte count and content are checked against each other before memory is allocated.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -12,7 +12,7 @@ static_assert(std::endian::native == std::endian::little, "contents are copied a
 
 using Bytes = capnp::Data::Reader;
 
-// Hands out memory for `total` bytes of content, part after part, to be filled in order.
+// Provides memory for `total` bytes of content in parts, to be filled in order.
 class ContentWriter {
  public:
   ContentWriter(schema::Tensor::Builder out, std::size_t total) : left_(total) {
@@ -44,7 +44,7 @@ class ContentWriter {
   capnp::List<capnp::Data>::Builder more_;
 };
 
-// The content of a tensor that came from outside.
+// The content of an untrusted tensor.
 class ContentReader {
  public:
   explicit ContentReader(schema::Tensor::Reader in) : parts_{in.getData()} {
