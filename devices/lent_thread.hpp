@@ -16,9 +16,9 @@ class LanePool;
 // runs it. Waking an idle CPU, and this thread again for the answer, costs more than a short step.
 // The device never has more lanes than usual, and bursts still start in the order of their launch.
 //
-// Bursts of the thread are those with the name that it waits for, whoever launches them, and
-// nameless ones (NamedBursts) that it launches. Only one device takes the thread, the first that
-// can. Devices without lanes, or with CpuOptions::on_lane_start, launch as usual.
+// Bursts of the thread are those with the name that it waits for, whichever thread launches them,
+// and nameless ones (NamedBursts) that it launches. Only one device takes the thread, the first
+// that can. Devices without lanes, or with CpuOptions::on_lane_start, launch as usual.
 //
 // Used only by the thread that made it, which must not wait for the burst elsewhere between its
 // launch and work(), and while the device lives. Kernels run on the thread's stack, which must have

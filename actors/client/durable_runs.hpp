@@ -35,7 +35,7 @@ class DurableRuns {
   // The keeper with this number ends, unless it was replaced: all waiting runs are answered with
   // `why`.
   void closed(std::uint64_t keeper, const Status& why);
-  // Ends the keeper, whoever it is.
+  // Ends the current keeper, whatever its number.
   void ended(const Status& why);
   // failed_precondition, with the reason, if there is no keeper.
   Status available() const;

@@ -45,36 +45,35 @@ struct RunOptions {
   // Time limit from the call on; default: none. When it passes, the run ends with
   // deadline_exceeded; at once if it is 0 or negative.
   std::optional<std::chrono::nanoseconds> timeout = {};
-  // What the program needs to know when it goes on after this run in another life: 1 byte to 64
-  // KiB, kept with the run's commit (Session::place). A run with a note commits, even if it writes
-  // nothing. Without one the note of the commit before stays.
+  // What the program needs to know to continue after this run if it is restarted: 1 byte to 64 KiB,
+  // kept with the run's commit (Session::place). A run with a note commits even if it writes
+  // nothing. Without a note, that of the previous commit stays.
   std::optional<std::string> note = {};
-  // What becomes of the run if a fetched tensor has a NaN. Other than `commit` costs a step of one
-  // process a round of messages. A dropped run has used its elements of datasets and its random
-  // numbers; an element that it took from a queue is in the queue again, where the next run finds
-  // it.
+  // What to do with the run if a fetched tensor has a NaN. Values other than `commit` cost a step
+  // of one process a round of messages. A dropped run has used its dataset elements and its random
+  // numbers; an element that it dequeued returns to the queue, for the next run.
   OnNan on_nan = OnNan::commit;
-  // Counts the runs that OnNan::drop kept from committing, if given.
+  // If given, counts the runs that OnNan::drop has dropped.
   std::shared_ptr<std::atomic<std::int64_t>> dropped = {};
-  // The run is answered when a checkpoint of the session's Job has what it did, or, if it wrote
-  // nothing, what it saw: so that nobody is told what a killed process would forget. One checkpoint
-  // answers all durable runs that wait for it. If it cannot be written, or `timeout` passes first,
-  // the run fails with that cause and says that it did commit; committed() has the number.
-  // failed_precondition without a Job that has a folder, and on the Job's own thread, which would
-  // wait for itself.
+  // The run returns once a checkpoint of the session's Job contains its effects, or, if it wrote
+  // nothing, the state that it saw: its results then survive a killed process. One checkpoint
+  // completes all durable runs that wait for it. If it cannot be written, or `timeout` passes
+  // first, the run fails with that cause and a message that it did commit; committed() has the
+  // number. failed_precondition without a Job that has a folder, and on the Job's own thread, which
+  // would wait for itself.
   bool durable = false;
 };
 
-// What happens to a session, for whoever watches it.
+// An event of a session (Session::watch).
 struct SessionEvent {
   enum class Kind : std::uint8_t {
-    committed,  // a run of the session's: up to `committed`
+    committed,  // runs of the session, up to `committed`
     lost,       // a part of the job, which `status` names; its state is gone
-    recovered,  // the session replaced what was lost and goes on; see Session::keep
-    ended,      // it was closed (`status` is ok), or cannot go on, and why
+    recovered,  // the session replaced what was lost and continues; see Session::keep
+    ended,      // it was closed (`status` is ok), or failed, with the cause
   };
   Kind kind = Kind::committed;
-  CommitNumber committed = 0;  // the last one that the client has heard of
+  CommitNumber committed = 0;  // the last one known to the client
   Status status = {};
 };
 
@@ -270,21 +269,21 @@ struct JobState {
   std::vector<DatasetPlace> datasets;  // positions of the datasets
   // The contents of queues and of user-defined resources of which the graph has a handle.
   std::vector<SavedResource> resources = {};
-  // What the program wrote down up to that commit (Session::place, Session::once).
+  // The program's notes up to that commit (Session::place, Session::once).
   std::string note = {};
   std::set<std::string> once = {};
   std::vector<Tensor> fetches = {};
   std::uint64_t draws = 0;
   std::vector<GraphMark> graph = {};       // of the graph that the session had
-  std::optional<std::uint64_t> seed = {};  // of that graph; none: not compared
-  // Variables that are read by the processes that will have them, and by nobody else.
+  std::optional<std::uint64_t> seed = {};  // of that graph; nullopt: not compared
+  // Variables in files, which only the processes that will have them read.
   std::vector<StoredVariable> stored = {};
 };
 
-// Of Session::start_state().
+// The result of Session::start_state().
 struct WrittenState {
   JobState state;
-  std::vector<CheckpointFile> shards;  // that have the variables that `state` has not
+  std::vector<CheckpointFile> shards;  // with the variables that `state` does not have
 };
 class PendingState {
  public:
@@ -378,48 +377,48 @@ class Session {
   //     train.run({}, {.note = std::to_string(step + 1)});
   //
   // Until such a program has called place() or once(), its runs that write, init({.reset = true})
-  // and reset() fail with failed_precondition: it may be about to do again what is done.
+  // and reset() fail with failed_precondition, since they might repeat what is done.
   JobPlace place() { return value_or_throw(try_place()); }
   Expected<JobPlace> try_place();
-  // Moves the place on without a commit: the note of the last commit is this one from now on, and
-  // what runs have read and drawn since that commit belongs to its place. For what a program does
-  // between two commits and does not want to do again, such as an evaluation.
+  // Advances the place without a commit: replaces the note of the last commit, whose place then
+  // includes what runs have read and drawn since. For work between two commits that must not be
+  // repeated, such as an evaluation.
   void mark_place(const std::string& note) { throw_if_error(try_mark_place(note)); }
   Status try_mark_place(const std::string& note);
-  // Keeps the state as of now in this process's memory. From then on a lost worker of `local:W`
-  // ends no run: the session replaces the workers, goes back to the state that was kept, does again
-  // what was run since, and then the run that failed. Commits, fetches and draws are those of a job
-  // that lost nobody, bit for bit; effects outside of the job (Print, Save) are repeated. Marks the
-  // place (with `note`; default: the note of the last commit stays). Returns the state; one of
-  // commit 0 if nothing was committed yet. While runs are under way nothing is kept, and what was
-  // kept before stays.
+  // Keeps the current state in this process's memory. From then on a lost worker of `local:W` ends
+  // no run: the session replaces the workers, restores the kept state, repeats the runs since then,
+  // and then the run that failed. Commits, fetches and draws are those of a job without the loss,
+  // bit for bit; effects outside of the job (Print, Save) are repeated. Marks the place (with
+  // `note`; default: the note of the last commit stays). Returns the state, with commit 0 if
+  // nothing was committed yet. While runs are in progress nothing is kept, and an earlier kept
+  // state stays.
   //
-  // The session goes on only where it is sure of the same end. Since keep() there were at most 256
-  // MiB of feeds and notes and 200,000 runs; no reset(), restore_job(), deadline that passed or
-  // cancelled run; in a graph that draws or reads datasets no two runs at once; and the graph is
-  // there, and not being built by another thread. What is done again is compared with what it was:
-  // commits, errors, and fetches of up to 4 KiB. After 10 losses within 60 s that got the job no
-  // further the session gives up. Else the run fails with unavailable. A PendingRun that a loss
-  // ends fails, and is not done again. In one process, and with workers of other machines, nothing
-  // is kept.
+  // The session recovers only if the result is certain to be the same. Since keep() there must have
+  // been at most 256 MiB of feeds and notes and 200,000 runs; no reset(), restore_job(), passed
+  // deadline or cancelled run; in a graph that draws or reads datasets, no concurrent runs; and the
+  // graph must exist and not be under construction by another thread. Repeated runs must have the
+  // same commits, errors, and fetches of up to 4 KiB. The session gives up after 10 losses within
+  // 60 s without progress of the job. If it does not recover, the run fails with unavailable. A
+  // PendingRun that a loss ends fails, and is not repeated. In one process, and with workers on
+  // other machines, nothing is kept.
   JobState keep(const std::optional<std::string>& note = {}) {
     return value_or_throw(try_keep(note));
   }
   Expected<JobState> try_keep(const std::optional<std::string>& note = {});
   // Whether keep() keeps anything: the session has workers that it started itself.
   bool replaces_workers() const;
-  // How many losses it went on after.
+  // The number of losses from which the session has recovered.
   std::uint64_t recoveries() const;
-  // Calls `f` with what happens to the session from now on, and with its end at once if it has
-  // ended. What PendingRun::then says of its function holds for `f`. Returns a number for
-  // unwatch(), during which `f` may still be under way on another thread.
+  // Calls `f` with each event of the session from now on; immediately with its end if it has ended.
+  // The rules for the function of PendingRun::then apply to `f`. Returns a number for unwatch(),
+  // during which `f` may still be running on another thread.
   std::uint64_t watch(std::function<void(const SessionEvent&)> f);
   void unwatch(std::uint64_t watcher);
-  // Calls `f` unless that was done under this name before, in this life of the job or an earlier
+  // Calls `f` unless it was called under this name before, by this process of the job or an earlier
   // one: then false. The name is kept with the last commit, and what runs have read and drawn since
-  // then belongs to its place (mark_place). If `f` fails, or the process is killed before that, it
-  // is called again in the next life: it should be one run, or repeatable. State is not saved by
-  // other threads meanwhile.
+  // then belongs to its place (mark_place). If `f` fails, or the process is killed before that, a
+  // restarted program calls it again: it should be one run, or repeatable. Other threads cannot
+  // save state meanwhile.
   bool once(const std::string& name, const std::function<void()>& f);
   Expected<bool> try_once(const std::string& name, const std::function<Status()>& f);
 
@@ -499,10 +498,10 @@ class Session {
 
   // Drops the variables and queues of these containers on all devices; "" is the default container,
   // and the default argument. failed_precondition while a restored program must ask for its place()
-  // first. A run in progress that uses a container ends with `aborted`, unless
-  // its commit is already being decided. Later runs find variables uninitialised, queues empty and
-  // open, and datasets at their beginning. Steps that use a container are recompiled by their next
-  // run(); until then start() fails with not_found.
+  // first. A run in progress that uses a container ends with `aborted`, unless its commit is
+  // already being decided. Later runs find variables uninitialised, queues empty and open, and
+  // datasets at their beginning. Steps that use a container are recompiled by their next run();
+  // until then start() fails with not_found.
   Status try_reset(const std::vector<std::string>& containers = {});
   void reset(const std::vector<std::string>& containers = {}) {
     throw_if_error(try_reset(containers));
@@ -513,9 +512,9 @@ class Session {
   // The master's processes, runs and compiled steps, one line each; and for each device, the number
   // of its variables and their bytes, as far as shapes are declared.
   std::vector<std::string> describe();
-  // What each run under way waits for, over all processes: node, line, queue, worker, and for how
-  // long. Asks them all; whoever does not answer within a quarter of a second is in the list as
-  // that. Empty: no run is under way, nor is a step being compiled.
+  // What each run in progress waits for, in all processes: node, line, queue, worker, and for how
+  // long. Asks all processes; one that does not answer within 250 ms is an entry of its own. Empty
+  // if no run is in progress and no step is being compiled.
   std::vector<Wait> waits() { return value_or_throw(try_waits()); }
   Expected<std::vector<Wait>> try_waits();
 
@@ -540,32 +539,31 @@ class Session {
  private:
   friend class Job;  // actors/job/job.hpp
   DurableRuns& durable_runs();
-  // Begins to take the state as of now for a checkpoint. Each process writes the variables that it
-  // has into `folder`, the absolute path of a CheckpointDraft's, while runs go on. In a graph with
-  // queues or resources of the program's own, which nobody may change meanwhile, the state is taken
-  // at once, with all variables. `refuse_nan`: a NaN in what is written is out_of_range. Errors:
-  // those of try_state(), of the run, failed_precondition where the folder is not shared.
+  // Begins to save the current state for a checkpoint. Each process writes its variables into
+  // `folder`, the absolute path of a CheckpointDraft's folder, while runs continue. In a graph with
+  // queues or user-defined resources, which must not change meanwhile, it takes the whole state
+  // with all variables at once. `refuse_nan`: a NaN in the state is out_of_range. Errors: those of
+  // try_state(), of the run, and failed_precondition if the folder is not shared.
   Expected<PendingState> start_state(const std::string& folder, const std::string& token,
                                      bool refuse_nan);
-  // The same of a state to which the session will go back, as by keep(), once keep_written() says
-  // that it is in files which stay. Moves the place.
+  // The same for a state that the session will restore after a loss, as with keep(), once
+  // keep_written() reports that its files are permanent. Marks the place.
   Expected<PendingState> start_kept_state(const std::string& note, const std::string& folder,
                                           const std::string& token, bool refuse_nan);
   void keep_written(JobState state);
   // Keeps a state that was just restored.
   void keep_restored(JobState state);
-  // How much of the state start_state() has written by others: the bytes of variables whose shapes
-  // the graph says; 0 if it takes all itself.
+  // The size of the state that start_state() lets other processes write: the bytes of variables
+  // with shapes declared in the graph; 0 if it takes the whole state itself.
   std::uint64_t bytes_in_shards() const;
-  // Assigns variables in one run, each read by the process that has it. Errors as of assign(), and
-  // data_loss.
+  // Assigns variables in one run; the process that has a variable reads it. Errors: those of
+  // assign(), and data_loss.
   Status try_assign_stored(const std::vector<StoredVariable>& values);
-  // How many nodes the graph has; 0 if it is gone.
+  // The number of nodes of the graph; 0 if it is destroyed.
   std::size_t graph_size() const;
-  // Whether a Job that was made when the graph had `nodes` nodes can be resumed.
-  // failed_precondition, with the line, for a dataset, a resource or a variable that is read
-  // without a handle among those nodes: a checkpoint holds it, and the graph that restores the
-  // checkpoint does not.
+  // Checks that a Job that was made when the graph had `nodes` nodes can be resumed.
+  // failed_precondition, with the line, for a dataset, a resource or a variable that is read but
+  // has no handle among those nodes: a checkpoint would have it, but the restoring graph would not.
   Status check_state_within(std::size_t nodes) const;
 
   std::shared_ptr<detail::SessionCore> core_;
