@@ -1551,7 +1551,11 @@ Expected<CompileRequest> restores_of(const std::shared_ptr<SessionCore>& core,
   placing.request.replicas = 1;
   TROUPE_TRY(compile_first(placing, compile_request));
 
-  const std::unordered_map<std::string, NodeId> known = core->shipping.variables();
+  std::unordered_map<std::string, NodeId> known;
+  {
+    std::lock_guard lock(core->mutex);
+    known = core->shipping.variables();
+  }
   std::vector<const NodeDef*> variables;
   for (const StoredVariable& each : stored)
     variables.push_back(&core->graph.node(known.at(each.tensor.name)));

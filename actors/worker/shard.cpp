@@ -43,8 +43,8 @@ void Shard::withdraw(const Prepare& message, Outputs& out) {
 
 void Shard::staged(ResourceId resource, const ResourceStaged& message, Outputs& out) {
   if (!pending_ || std::pair(message.s, message.attempt) != waited_for_) return;
-  if (!message.status.ok()) return answer_prepare(message.s, 0, message.status, out);
   if (pending_->missing.erase(resource) == 0) return;
+  if (!message.status.ok()) return answer_prepare(message.s, 0, message.status, out);
   pending_->hashes[resource] = message.hash;
   if (!pending_->missing.empty()) return;
   std::uint64_t hash = 0;
