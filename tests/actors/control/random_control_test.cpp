@@ -533,13 +533,13 @@ void check_seen(const Tried& tried, std::uint64_t programs, std::uint64_t each) 
 TEST_CASE("random programs do what an obvious interpreter does") {
   constexpr std::uint64_t kEvery = 3;
   Tried tried;
-  try_programs(kOneDevice, 11'000, 150, tried, 2);
-  try_programs(kLate, 2'000, 24, tried, kEvery);
-  try_programs(kTwoDevices, 5'000, 52, tried, kEvery);
-  try_programs(kThreeDevices, 6'000, 50, tried, kEvery);
-  try_programs(kTwoWorkers, 3'000, 14, tried, 1);
-  try_programs(kThreeWorkers, 4'000, 10, tried, 1);
-  check_seen(tried, 300, 5);
+  try_programs(kOneDevice, 11'000, 80, tried, 2);
+  try_programs(kLate, 2'000, 12, tried, kEvery);
+  try_programs(kTwoDevices, 5'000, 26, tried, kEvery);
+  try_programs(kThreeDevices, 6'000, 24, tried, kEvery);
+  try_programs(kTwoWorkers, 3'000, 8, tried, 1);
+  try_programs(kThreeWorkers, 4'000, 6, tried, 1);
+  check_seen(tried, 150, 2);
 }
 
 TEST_CASE("10,000 random programs do what an obvious interpreter does [slow]") {
