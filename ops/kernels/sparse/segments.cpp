@@ -72,8 +72,7 @@ class SegmentFold final : public Kernel {
     for_chunks(ctx, y.elements(),
                [&](Range r) { std::fill_n(out + r.begin, r.size(), T(of_nothing())); });
     const std::int64_t row = shape.elements(1, shape.rank());
-    if (row != 0 && ids.elements() != 0)
-      with_indices(ids, [&](const auto* at) { fold_rows(ctx, data.data<T>(), ids, at, row, out); });
+    if (row != 0 && ids.elements() != 0) fold_rows(ctx, data.data<T>(), ids, row, out);
     ctx.set_output(0, std::move(y));
     return ok_status();
   }
@@ -89,22 +88,21 @@ class SegmentFold final : public Kernel {
   }
 
   // Lanes share the columns, so the rows of a segment meet in their order.
-  template <class I>
-  void fold_rows(const KernelContext& ctx, const T* from, const Tensor& ids, const I* at,
-                 std::int64_t row, T* out) const {
+  void fold_rows(const KernelContext& ctx, const T* from, const Tensor& ids, std::int64_t row,
+                 T* out) const {
     constexpr std::int64_t kColumns = 256;
-    const std::vector<std::int64_t> order = by_place(ids);
+    const std::vector<std::int64_t> order = by_place(ids), at = places(ids);
     const Chunks columns = Chunks::of_step(row, kColumns);
     ctx.parallel(columns.count, [&](std::int64_t c) {
       const Range r = columns[c];
       C acc[kColumns];
       for (std::size_t i = 0; i < order.size();) {
-        const I segment = at[order[i]];
+        const std::int64_t segment = at[order[i]];
         const std::size_t begin = i;
         begin_row(acc, from + order[i] * row + r.begin, r.size());
         for (++i; i < order.size() && at[order[i]] == segment; ++i)
           add_row(acc, from + order[i] * row + r.begin, r.size());
-        T* to = out + std::int64_t(segment) * row + r.begin;
+        T* to = out + segment * row + r.begin;
         const auto count = C(i - begin);
         for (std::int64_t k = 0; k < r.size(); ++k)
           to[k] = T(fold_ == Fold::mean ? C(acc[k] / count) : acc[k]);

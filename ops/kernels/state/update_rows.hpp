@@ -9,75 +9,30 @@
 namespace troupe {
 
 // Rows of `variable` by `indices` have the shape of `rows`.
-inline Status check_rows(const PartialShape& variable, const PartialShape& indices,
-                         const PartialShape& rows) {
-  if (variable.known_rank() && variable.rank() == 0)
-    return invalid_argument("the variable is a scalar, which has no rows");
-  TROUPE_TRY(const PartialShape wanted, append(indices, variable, 1));
-  if (PartialShape::merge(wanted, rows).ok()) return ok_status();
-  return invalid_argument("rows has shape " + rows.text() + ", but " + indices.text() +
-                          " indices into a variable of shape " + variable.text() + " want " +
-                          wanted.text());
-}
+Status check_rows(const PartialShape& variable, const PartialShape& indices,
+                  const PartialShape& rows);
 
 // Variables and what is like them have one shape, a step and the other operands are scalars.
 // Outputs, of a rule on values, are shaped like the variables they are of.
-inline Status rows_update_shape(InferenceContext& c) {
-  PartialShape shape;
-  int indices = -1, rows = -1;
-  const int targets = std::max(
-      c.outputs(), int(std::count_if(c.op().in.begin(), c.op().in.end(), [](const ArgSpec& arg) {
-        return arg.dtype == DType::resource;
-      })));
-  for (int i = 0; i < c.inputs(); ++i) {
-    const std::string& name = c.op().in[std::size_t(i)].name;
-    if (name == "indices" || name == "rows") {
-      (name == "rows" ? rows : indices) = i;
-    } else if (i < targets && name != "step") {
-      auto merged = PartialShape::merge(shape, c.shape(i));
-      if (!merged.ok())
-        return invalid_argument(name + " has shape " + c.shape(i).text() +
-                                ", but the variable has " + shape.text());
-      shape = std::move(merged).value();
-    } else {
-      TROUPE_TRY(c.want_rank(i, 0));
-    }
-  }
-  TROUPE_TRY(c.want_rank(indices, 1));
-  TROUPE_TRY(check_rows(shape, c.shape(indices), c.shape(rows)));
-  if (c.value(indices) && shape.known_rank() && shape.known(0))
-    TROUPE_TRY(check_indices(*c.value(indices), shape.dim(0)));
-  for (int i = 0; i < c.outputs(); ++i)
-    c.set(i, c.op().in[std::size_t(i)].name == "step" ? PartialShape::scalar() : shape);
-  return ok_status();
-}
+Status rows_update_shape(InferenceContext& c);
 
+// Definitions of a write of rows, and of what it does to values.
+OpDef rows_write(OpDef def);
+OpDef rows_rule_on_values(const OpDef& write);
 template <KernelFactory kRule>
-void add_rows_write(OpTable& table, const OpDef& def) {
-  OpDef write = dense_update(def);
-  write.shape = rows_update_shape;
-  OpDef on_values = rule_on_values_op(write);
-  on_values.shape = rows_update_shape;
-  on_values.host = write.host;
-  table.add(std::move(write)).cpu(kRule);
-  table.add(std::move(on_values)).cpu(kRule);
+void add_rows_write(OpTable& table, OpDef def) {
+  const OpDef write = rows_write(std::move(def));
+  table.add(write).cpu(kRule);
+  table.add(rows_rule_on_values(write)).cpu(kRule);
 }
 
-// As add_update(), of a rule of rows.
+// As add_update(), of a rule of rows: `def` without these two operands.
+OpDef rows_update(OpDef def);
 template <KernelFactory kRule>
 void add_rows_update(OpTable& table, OpDef def) {
-  def.in.insert(def.in.end(), {"indices: Tindex", "rows"});
-  def.types = "f32 f64";
-  def.attrs.emplace_back("Tindex: type {i32 i64} = i64");
-  def.host = {"indices"};
-  def.reduce = {"indices", "rows"};
-  def.combine = Combine::rows;
-  OpDef when = def;
-  when.name += "When";
-  when.in.push_back("when: bool");
-  when.doc = "As " + def.name + ", in a run in which `when` is true; nothing changes in others.";
-  add_rows_write<kRule>(table, def);
-  add_rows_write<only_when<kRule>>(table, when);
+  const OpDef update = rows_update(std::move(def));
+  add_rows_write<kRule>(table, update);
+  add_rows_write<only_when<kRule>>(table, only_when(update));
 }
 
 // f(values[i]..., sum[i]) for every element of a place that rows are for, with the sum of its rows

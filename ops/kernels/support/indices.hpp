@@ -22,39 +22,15 @@ void with_indices(const Tensor& indices, F&& f) {
 }
 
 // invalid_argument naming the first index outside [0, limit).
-inline Status check_indices(const Tensor& indices, std::int64_t limit) {
-  Status status;
-  with_indices(indices, [&](const auto* at) {
-    for (std::int64_t i = 0; i < indices.elements() && status.ok(); ++i)
-      if (at[i] < 0 || at[i] >= limit)
-        status =
-            invalid_argument(fmt::format("indices[{}] = {} is outside [0, {})", i, at[i], limit));
-  });
-  return status;
-}
+Status check_indices(const Tensor& indices, std::int64_t limit);
 
 // The dimensions of `a`, then those of `b` from dimension `from` on.
-inline Expected<PartialShape> append(const PartialShape& a, const PartialShape& b, int from) {
-  if (!a.known_rank() || !b.known_rank()) return PartialShape::unknown();
-  auto dims = a.dims();
-  for (int i = from; i < b.rank(); ++i) dims.push_back(b.dim(i));
-  return PartialShape::make(dims);
-}
+Expected<PartialShape> append(const PartialShape& a, const PartialShape& b, int from);
 
 // The shape of what `indices` take from `params` along `axis`: their dimensions stand in the place
 // of that one.
-inline Expected<PartialShape> gathered_shape(const PartialShape& indices,
-                                             const PartialShape& params, std::int64_t axis) {
-  if (!params.known_rank()) return PartialShape::unknown();
-  if (params.rank() < 1)
-    return invalid_argument("params must have rank 1 or more, not " + params.text());
-  TROUPE_TRY(const int at, checked_axis(axis, params.rank()));
-  if (!indices.known_rank()) return PartialShape::unknown();
-  std::vector<std::int64_t> dims(params.dims().begin(), params.dims().begin() + at);
-  dims.insert(dims.end(), indices.dims().begin(), indices.dims().end());
-  dims.insert(dims.end(), params.dims().begin() + at + 1, params.dims().end());
-  return PartialShape::make(dims);
-}
+Expected<PartialShape> gathered_shape(const PartialShape& indices, const PartialShape& params,
+                                      std::int64_t axis);
 
 // Tensors around one dimension, `axis`: `outer` blocks of `size` rows.
 struct RowBlocks {
@@ -65,16 +41,10 @@ struct RowBlocks {
   std::int64_t outer, size, row;
 };
 
+// The indices as i64.
+std::vector<std::int64_t> places(const Tensor& indices);
 // The numbers of the indices, those of one place together and in their order.
-inline std::vector<std::int64_t> by_place(const Tensor& indices) {
-  std::vector<std::int64_t> order(std::size_t(indices.elements()));
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  with_indices(indices, [&](const auto* at) {
-    std::stable_sort(order.begin(), order.end(),
-                     [at](std::int64_t a, std::int64_t b) { return at[a] < at[b]; });
-  });
-  return order;
-}
+std::vector<std::int64_t> by_place(const Tensor& indices);
 
 // Lanes share the columns, a sum at a time of which is kept in f32.
 template <class T>
