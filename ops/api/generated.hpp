@@ -16,25 +16,25 @@ namespace troupe {
 // Abs: y = |x|. The gradient at 0 is 0.
 Output abs(Output x, Site site = Site::here());
 
-// Acos: The angle in [0, pi] whose cosine is x; NaN beyond [-1, 1]. The gradient at 1 and -1 is
+// Acos: The angle in [0, pi] whose cosine is x; NaN outside [-1, 1]. The gradient at 1 and -1 is
 // -inf.
 Output acos(Output x, Site site = Site::here());
 
-// Acosh: The inverse of Cosh, not negative; NaN below 1. The gradient at 1 is inf.
+// Acosh: The nonnegative inverse of Cosh; NaN below 1. The gradient at 1 is inf.
 Output acosh(Output x, Site site = Site::here());
 
 // Add: y = a + b. Integers wrap around. The inputs broadcast.
 Output add(const Operand& a, const Operand& b, Site site = Site::here());
 
-// AddN: The sum of one or more tensors of one shape, added from left to right.
+// AddN: The sum of one or more tensors of equal shape, added from left to right.
 Output add_n(const std::vector<Output>& values, Site site = Site::here());
 
 struct AllOptions {
   std::vector<std::int64_t> axes = {};
   bool keep_dims = false;
 };
-// All: True when all elements are. Over the dimensions `axes`, all of them when the list is empty;
-// keep_dims leaves them as dimensions of size 1.
+// All: True if all elements are true. Reduces the dimensions `axes`, or all if the list is empty;
+// keep_dims keeps them with size 1.
 Output all(Output x, const AllOptions& options = {}, Site site = Site::here());
 template <class = void>
 Output all(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
@@ -45,8 +45,8 @@ struct AnyOptions {
   std::vector<std::int64_t> axes = {};
   bool keep_dims = false;
 };
-// Any: True when any element is. Over the dimensions `axes`, all of them when the list is empty;
-// keep_dims leaves them as dimensions of size 1.
+// Any: True if any element is true. Reduces the dimensions `axes`, or all if the list is empty;
+// keep_dims keeps them with size 1.
 Output any(Output x, const AnyOptions& options = {}, Site site = Site::here());
 template <class = void>
 Output any(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
@@ -88,9 +88,9 @@ struct ApplyAdamOptions {
   std::int64_t replicas = 1;
 };
 // ApplyAdam: t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= lr
-// sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon); step = t. m and v are shaped like
+// sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon); step = t. m and v have the shape of
 // var, step is an i64 scalar. A gradient whose square overflows (in f32 above 1.8e19) makes v
-// infinite, and later steps 0.
+// infinite and all later updates 0.
 Op apply_adam(Output var, Output m, Output v, Output step, Output lr, Output beta1, Output beta2,
     Output epsilon, Output grad, const ApplyAdamOptions& options = {}, Site site = Site::here());
 
@@ -99,8 +99,8 @@ struct ApplyAdamWOptions {
 };
 // ApplyAdamW: t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= lr *
 // decay * var; var -= lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + epsilon); step = t. m and
-// v are shaped like var, step is an i64 scalar. A gradient whose square overflows (in f32 above
-// 1.8e19) makes v infinite, and later steps 0.
+// v have the shape of var, step is an i64 scalar. A gradient whose square overflows (in f32 above
+// 1.8e19) makes v infinite and all later updates 0.
 Op apply_adam_w(Output var, Output m, Output v, Output step, Output lr, Output beta1,
     Output beta2, Output epsilon, Output grad, Output decay,
     const ApplyAdamWOptions& options = {}, Site site = Site::here());
@@ -145,7 +145,7 @@ struct ApplyFtrlOptions {
 };
 // ApplyFtrl: before = sqrt(accum + initial); accum += grad^2; after = sqrt(accum + initial); linear
 // += grad - (after - before) / lr * var; var = 0 where |linear| <= l1, else -sign(linear) (|linear|
-// - l1) / (after / lr + 2 l2). A rate of 0 gives NaN.
+// - l1) / (after / lr + 2 l2). lr = 0 gives NaN.
 Op apply_ftrl(Output var, Output accum, Output linear, Output lr, Output initial, Output l1,
     Output l2, Output grad, const ApplyFtrlOptions& options = {}, Site site = Site::here());
 
@@ -177,8 +177,8 @@ struct ApplyLambOptions {
 };
 // ApplyLamb: t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); move = m /
 // (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + decay * var; var -= lr * |var| / |move| *
-// move, with the Euclidean norms of the whole variable; where one of them is 0 their ratio is 1.
-// step = t.
+// move, with the Euclidean norms of the whole variable; if one of them is 0, their ratio is 1. step
+// = t.
 Op apply_lamb(Output var, Output m, Output v, Output step, Output lr, Output beta1, Output beta2,
     Output epsilon, Output grad, Output decay, const ApplyLambOptions& options = {},
     Site site = Site::here());
@@ -213,8 +213,8 @@ struct ApplyMovingAverageOptions {
   std::int64_t replicas = 1;
 };
 // ApplyMovingAverage: var += rate * (value - var), with the mean of the replicas' values. A
-// training step does it for every average of what its loss is computed from. In a function one that
-// is training_only is left out of all other steps.
+// training step updates every average of values that its loss is computed from. In a function, a
+// training_only write is left out of all other steps.
 Op apply_moving_average(Output var, Output rate, Output value,
     const ApplyMovingAverageOptions& options = {}, Site site = Site::here());
 
@@ -283,8 +283,8 @@ Op apply_rms_prop_when(Output var, Output square, Output velocity, Output lr, Ou
 struct ApplySparseAdagradOptions {
   std::int64_t replicas = 1;
 };
-// ApplySparseAdagrad: ApplyAdagrad with a gradient that is 0 but for `rows` at `indices`; those of
-// one place are added up. An index outside is an error.
+// ApplySparseAdagrad: ApplyAdagrad with a gradient that is 0 except for `rows` at `indices`; rows
+// with the same index are added up. An index out of range is an error.
 Op apply_sparse_adagrad(Output var, Output accum, Output lr, Output initial, Output epsilon,
     Output indices, Output rows, const ApplySparseAdagradOptions& options = {},
     Site site = Site::here());
@@ -301,9 +301,9 @@ Op apply_sparse_adagrad_when(Output var, Output accum, Output lr, Output initial
 struct ApplySparseAdamOptions {
   std::int64_t replicas = 1;
 };
-// ApplySparseAdam: ApplyAdam for the places that `rows` are for alone, by their `indices`: m, v and
-// var of all others keep their values, although step = t counts for them, too. Rows of one place
-// are added up. An index outside is an error.
+// ApplySparseAdam: ApplyAdam for the rows at `indices` only: m, v and var of all other rows keep
+// their values, although step = t counts for them, too. Rows with the same index are added up. An
+// index out of range is an error.
 Op apply_sparse_adam(Output var, Output m, Output v, Output step, Output lr, Output beta1,
     Output beta2, Output epsilon, Output indices, Output rows,
     const ApplySparseAdamOptions& options = {}, Site site = Site::here());
@@ -320,8 +320,8 @@ Op apply_sparse_adam_when(Output var, Output m, Output v, Output step, Output lr
 struct ApplySparseGradientDescentOptions {
   std::int64_t replicas = 1;
 };
-// ApplySparseGradientDescent: ApplyGradientDescent with a gradient that is 0 but for `rows` at
-// `indices`; those of one place are added up. An index outside is an error.
+// ApplySparseGradientDescent: ApplyGradientDescent with a gradient that is 0 except for `rows` at
+// `indices`; rows with the same index are added up. An index out of range is an error.
 Op apply_sparse_gradient_descent(Output var, Output lr, Output indices, Output rows,
     const ApplySparseGradientDescentOptions& options = {}, Site site = Site::here());
 
@@ -337,8 +337,8 @@ Op apply_sparse_gradient_descent_when(Output var, Output lr, Output indices, Out
 struct ArgMaxOptions {
   std::int64_t axis = -1;
 };
-// ArgMax: The position along `axis` of the first maximum; of the first NaN if there is one. The
-// dimension goes; it must not be empty.
+// ArgMax: The position along `axis` of the first maximum, or of the first NaN if there is one. That
+// dimension is removed; it must not be empty.
 Output arg_max(Output x, const ArgMaxOptions& options = {}, Site site = Site::here());
 template <Integer T>
 Output arg_max(Output x, T axis, Site site = Site::here()) {
@@ -348,8 +348,8 @@ Output arg_max(Output x, T axis, Site site = Site::here()) {
 struct ArgMinOptions {
   std::int64_t axis = -1;
 };
-// ArgMin: The position along `axis` of the first minimum; of the first NaN if there is one. The
-// dimension goes; it must not be empty.
+// ArgMin: The position along `axis` of the first minimum, or of the first NaN if there is one. That
+// dimension is removed; it must not be empty.
 Output arg_min(Output x, const ArgMinOptions& options = {}, Site site = Site::here());
 template <Integer T>
 Output arg_min(Output x, T axis, Site site = Site::here()) {
@@ -360,16 +360,17 @@ struct ArgSortOptions {
   std::int64_t axis = -1;
   bool descending = false;
 };
-// ArgSort: Where the elements stand that are in ascending or descending order along `axis`. Equal
-// elements keep their order, and -0 equals 0; a NaN is above all numbers, as NumPy sorts.
+// ArgSort: The positions of the elements along `axis`, in ascending or descending order of the
+// elements. Equal elements keep their order, and -0 equals 0; a NaN is above all numbers, as NumPy
+// sorts.
 Output arg_sort(Output x, const ArgSortOptions& options = {}, Site site = Site::here());
 template <Integer T>
 Output arg_sort(Output x, T axis, Flag descending = false, Site site = Site::here()) {
   return arg_sort(x, {.axis = axis, .descending = descending}, std::move(site));
 }
 
-// Asin: The angle in [-pi/2, pi/2] whose sine is x; NaN beyond [-1, 1]. The gradient at 1 and -1 is
-// inf.
+// Asin: The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]. The gradient at 1 and -1
+// is inf.
 Output asin(Output x, Site site = Site::here());
 
 // Asinh: The inverse of Sinh.
@@ -378,15 +379,15 @@ Output asinh(Output x, Site site = Site::here());
 struct AssertOptions {
   std::string message = "";
 };
-// Assert: Fails the run with `message` unless the scalar condition is true. What depends on it
-// should have it as a control input.
+// Assert: Fails the run with `message` if the scalar condition is false. Nodes that rely on it need
+// it as a control input.
 Op assert_(Output condition, const AssertOptions& options = {}, Site site = Site::here());
 
 struct AssignOptions {
   std::int64_t replicas = 1;
 };
-// Assign: The variable becomes `value`; this is what gives it its first one. Of several replicas
-// the first one's value counts.
+// Assign: Sets the variable to `value`, which may be its first. Of several replicas, the value of
+// the first one counts.
 Op assign(Output var, Output value, const AssignOptions& options = {}, Site site = Site::here());
 
 struct AssignAddOptions {
@@ -424,16 +425,17 @@ Output atan(Output x, Site site = Site::here());
 // (0, 0) is NaN. The inputs broadcast.
 Output atan2(const Operand& y, const Operand& x, Site site = Site::here());
 
-// Atanh: The inverse of Tanh; inf at 1, -inf at -1, NaN beyond. The gradient at 1 and -1 is inf.
+// Atanh: The inverse of Tanh; inf at 1, -inf at -1, NaN outside [-1, 1]. The gradient at 1 and -1
+// is inf.
 Output atanh(Output x, Site site = Site::here());
 
 struct AudioSummaryOptions {
   std::int64_t max_outputs = 3;
 };
 // AudioSummary: A serialized Summary protocol buffer with the first `max_outputs` sounds of x,
-// [batch,frames] or [batch,frames,channels] in [-1,1], as WAV of 16 bits a sample. `sample_rate` is
-// in hertz. Their tags are tag/audio/0, tag/audio/1..., or tag/audio where max_outputs is 1.
-// Samples beyond the range are clipped, NaN is silence.
+// [batch,frames] or [batch,frames,channels] in [-1,1], as 16-bit WAV. `sample_rate` is in hertz.
+// The tags are tag/audio/0, tag/audio/1..., or tag/audio if max_outputs is 1. Samples out of range
+// are clipped; NaN is silence.
 Output audio_summary(Output x, std::string tag, double sample_rate,
     const AudioSummaryOptions& options = {}, Site site = Site::here());
 
@@ -441,7 +443,7 @@ struct AvgPoolOptions {
   std::string padding = "VALID";  // SAME, VALID
 };
 // AvgPool: The mean of each window over height and width of x [n,h,w,c]; ksize and strides are
-// [h,w] or [1,h,w,1]. Padding is not counted.
+// [h,w] or [1,h,w,1]. Padding does not count.
 Output avg_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
     const AvgPoolOptions& options = {}, Site site = Site::here());
 template <class = void>
@@ -462,13 +464,13 @@ struct BatchMatMulOptions {
   bool transpose_a = false;
   bool transpose_b = false;
 };
-// BatchMatMul: The matrix products of the last two dimensions of a [...,m,k] and b [...,k,n], whose
-// leading dimensions broadcast, as numpy.matmul's do; MatMul for each.
+// BatchMatMul: The matrix products of the last two dimensions of a [...,m,k] and b [...,k,n];
+// leading dimensions broadcast as in numpy.matmul. Each product is MatMul's.
 Output batch_mat_mul(Output a, Output b, const BatchMatMulOptions& options = {},
     Site site = Site::here());
 
-// Bernoulli: Truth values, each true with the probability p. A p that is not in [0, 1] is an error.
-// New values in each run, the same for the same seed, node name and run.
+// Bernoulli: Booleans, each true with probability p. A p outside [0, 1] is an error. New values in
+// each run, the same for the same seed, node name and run.
 Output bernoulli(Output p, Site site = Site::here());
 
 // BiasAdd: y = x + bias, where bias has one element per channel: the last dimension of x.
@@ -477,31 +479,31 @@ Output bias_add(Output x, Output bias, Site site = Site::here());
 // BiasAddGrad: The sum of dy over every dimension but the last. The sum has a fixed order.
 Output bias_add_grad(Output dy, Site site = Site::here());
 
-// Bincount: counts[v] = how many elements of x are v, for v in [0, size); another one is an error.
-// With weights, it is UnsortedSegmentSum.
+// Bincount: counts[v] is the number of elements of x that equal v, for v in [0, size); any other
+// element is an error. For weights use UnsortedSegmentSum.
 Output bincount(Output x, std::int64_t size, Site site = Site::here());
 
-// BitwiseAnd: The bits that are in a and in b. The inputs broadcast.
+// BitwiseAnd: The bitwise and of a and b. The inputs broadcast.
 Output bitwise_and(const Operand& a, const Operand& b, Site site = Site::here());
 
-// BitwiseOr: The bits that are in a or in b. The inputs broadcast.
+// BitwiseOr: The bitwise or of a and b. The inputs broadcast.
 Output bitwise_or(const Operand& a, const Operand& b, Site site = Site::here());
 
-// BitwiseXor: The bits that are in one of a and b. The inputs broadcast.
+// BitwiseXor: The bitwise exclusive or of a and b. The inputs broadcast.
 Output bitwise_xor(const Operand& a, const Operand& b, Site site = Site::here());
 
-// BroadcastTo: x repeated to `shape`, to which it must broadcast.
+// BroadcastTo: x broadcast to `shape`.
 Output broadcast_to(Output x, Output shape, Site site = Site::here());
 
-// Cast: The values of x in another type. Floats become integers towards zero, values out of range
-// the nearest end of it, NaN 0; integers keep their low bits; everything but 0 becomes true. No
-// gradient flows through integers and bool.
+// Cast: x converted to another type. Floats are truncated to integers; values out of range become
+// the nearest limit, NaN becomes 0. Integers keep their low bits; nonzero becomes true. No gradient
+// flows through integers and bool.
 Output cast(Output x, DType to, Site site = Site::here());
 
 // Categorical: For each row of logits [batch, classes], n classes [batch, n], drawn with the
-// probabilities softmax(logits). One of probability 0, as with the logit -inf, is never drawn. A
-// logit that is NaN or inf is an error, as is a row without a class to draw. New values in each
-// run, the same for the same seed, node name and run.
+// probabilities softmax(logits). A class of probability 0 (logit -inf) is never drawn. A logit of
+// NaN or inf is an error, as is a row without a class to draw. New values in each run, the same for
+// the same seed, node name and run.
 Output categorical(Output logits, std::int64_t n, Site site = Site::here());
 
 // Ceil: The smallest integer not below x.
@@ -510,20 +512,20 @@ Output ceil(Output x, Site site = Site::here());
 struct CheckNumericsOptions {
   std::string message = "CheckNumerics";
 };
-// CheckNumerics: y = x; fails the run where x holds an infinity or a NaN, and names the first.
+// CheckNumerics: y = x; fails the run if x has an infinity or a NaN, and names the first one.
 Output check_numerics(Output x, const CheckNumericsOptions& options = {},
     Site site = Site::here());
 
-// Cholesky: The lower triangular L of (x + x^T) / 2 = L L^T for matrices [..., n, n]: of x itself,
-// which should be symmetric. One that is not positive definite is an error; one with elements that
-// are not finite gives NaN.
+// Cholesky: The lower triangular L with L L^T = (x + x^T) / 2, for matrices [..., n, n]; x itself
+// should be symmetric. A matrix that is not positive definite is an error; one with non-finite
+// elements gives NaN.
 Output cholesky(Output x, Site site = Site::here());
 
 struct ConcatOptions {
   std::int64_t axis = 0;
 };
-// Concat: The values one after another along `axis`, in which alone their shapes may differ; a
-// negative axis counts from the end.
+// Concat: The values concatenated along `axis`, the only dimension in which their shapes may
+// differ; a negative axis counts from the end.
 Output concat(const std::vector<Output>& values, const ConcatOptions& options = {},
     Site site = Site::here());
 template <Integer T>
@@ -534,8 +536,8 @@ Output concat(const std::vector<Output>& values, T axis, Site site = Site::here(
 struct ConcatGradOptions {
   std::int64_t axis = 0;
 };
-// ConcatGrad: Takes dy apart into tensors of the given shapes, which must fill it along `axis`: the
-// gradient of Concat.
+// ConcatGrad: dy split along `axis` into tensors of the given shapes, which must add up to its own:
+// the gradient of Concat.
 std::vector<Output> concat_grad(Output dy, const std::vector<Output>& shapes,
     const ConcatGradOptions& options = {}, Site site = Site::here());
 
@@ -546,12 +548,11 @@ struct Conv2DOptions {
   std::vector<std::int64_t> dilations = {1, 1};
   std::int64_t groups = 1;
 };
-// Conv2D: Convolution of images x [n,h,w,c] with filter [h,w,c,k] to [n,h',w',k]. strides and
+// Conv2D: Convolution of images x [n,h,w,c] with filter [h,w,c,k], giving [n,h',w',k]. strides and
 // dilations are [h,w] or [1,h,w,1]; explicit_paddings, used with padding EXPLICIT, are
-// [top,bottom,left,right]. SAME pads as little as keeps every pixel in a window, one more after
-// than before when odd. With `groups` the filter is [h,w,c/groups,k], and each of as many equal
-// groups of the output channels sees its own group of input channels; groups = c is a depthwise
-// convolution.
+// [top,bottom,left,right]. SAME adds the least padding that puts every pixel into a window, with an
+// odd one at the end. With `groups` the filter is [h,w,c/groups,k], and each group of output
+// channels sees one group of input channels; groups = c is a depthwise convolution.
 Output conv2d(Output x, Output filter, const Conv2DOptions& options = {},
     Site site = Site::here());
 template <class = void>
@@ -583,8 +584,8 @@ struct Conv2DBackpropInputOptions {
   std::vector<std::int64_t> dilations = {1, 1};
   std::int64_t groups = 1;
 };
-// Conv2DBackpropInput: The gradient of Conv2D for its images, whose shape is x_sizes; in other
-// words a transposed convolution of dy.
+// Conv2DBackpropInput: The gradient of Conv2D for its images, whose shape is x_sizes; also known as
+// the transposed convolution of dy.
 Output conv2d_backprop_input(Output x_sizes, Output filter, Output dy,
     const Conv2DBackpropInputOptions& options = {}, Site site = Site::here());
 
@@ -599,8 +600,8 @@ struct CumprodOptions {
   bool exclusive = false;
   bool reverse = false;
 };
-// Cumprod: y[i] = x[0] * ... * x[i] along `axis`. The gradient is exact with zeros. With
-// `exclusive` without element i itself; with `reverse` from the end. Integers wrap around.
+// Cumprod: y[i] = x[0] * ... * x[i] along `axis`. The gradient is exact even with zeros. With
+// `exclusive`, element i itself is left out; with `reverse`, from the end. Integers wrap around.
 Output cumprod(Output x, const CumprodOptions& options = {}, Site site = Site::here());
 template <Integer T>
 Output cumprod(Output x, T axis, Flag exclusive = false, Flag reverse = false,
@@ -613,8 +614,8 @@ struct CumsumOptions {
   bool exclusive = false;
   bool reverse = false;
 };
-// Cumsum: y[i] = x[0] + ... + x[i] along `axis`. With `exclusive` without element i itself; with
-// `reverse` from the end. Integers wrap around.
+// Cumsum: y[i] = x[0] + ... + x[i] along `axis`. With `exclusive`, element i itself is left out;
+// with `reverse`, from the end. Integers wrap around.
 Output cumsum(Output x, const CumsumOptions& options = {}, Site site = Site::here());
 template <Integer T>
 Output cumsum(Output x, T axis, Flag exclusive = false, Flag reverse = false,
@@ -629,10 +630,10 @@ struct DataPipelineOptions {
   std::string container = "";
   std::string shared_name = "";
 };
-// DataPipeline: A handle on an input pipeline: `stages` over sources, in words, each over those
-// before it that none has taken (ops/data/examples.hpp); sources take `files` and `tensors`, as
-// bytes, in their order, and each stage that calls a function one of `functions`, which are the
-// graph's. `prefetch` elements are made ahead.
+// DataPipeline: A handle to an input pipeline. `stages` lists sources and stages in postfix order:
+// each stage takes the entries before it that are not taken yet (ops/data/examples.hpp). Sources
+// use `files` and `tensors` (bytes) in order, stages the graph's `functions`. `prefetch` elements
+// are made ahead.
 Output data_pipeline(GraphBuilder& g, std::vector<std::string> stages, Tensor tensors,
     const DataPipelineOptions& options = {}, Site site = Site::here());
 
@@ -650,10 +651,10 @@ struct DatasetOptions {
   std::string container = "";
   std::string shared_name = "";
 };
-// Dataset: A handle on an input pipeline over (image, label) pairs: from the IDX `files` (images,
-// labels), or digits drawn by `digits_seed`. The examples are `limit` (0: all) from `first` on,
-// shuffled anew in each epoch through a window of `shuffle` examples (0: in order) by `seed` alone,
-// `repeat`ed that many times (-1: for ever). `prefetch` elements are made ahead.
+// Dataset: A handle to an input pipeline of (image, label) pairs: from the IDX `files` (images,
+// labels), or digits generated from `digits_seed`. It uses `limit` examples (0: all) starting at
+// `first`, shuffled anew in each epoch through a window of `shuffle` examples (0: in order) with
+// `seed`, and repeats them `repeat` times (-1: forever). `prefetch` elements are made ahead.
 Output dataset(GraphBuilder& g, std::string source, std::vector<DType> types,
     std::vector<PartialShape> shapes, const DatasetOptions& options = {},
     Site site = Site::here());
@@ -661,61 +662,60 @@ Output dataset(GraphBuilder& g, std::string source, std::vector<DType> types,
 struct DequeueOptions {
   std::vector<PartialShape> shapes = {};
 };
-// Dequeue: The tuple whose turn it is, the oldest of a FIFOQueue, which leaves the queue when this
-// run commits. Waits while the queue is empty; out_of_range when it is closed and nothing can come
-// any more.
+// Dequeue: Takes the next tuple (of a FIFOQueue the oldest), which leaves the queue when this run
+// commits. Waits while the queue is empty; out_of_range if it is closed and no more elements can
+// arrive.
 std::vector<Output> dequeue(Output handle, std::vector<DType> types,
     const DequeueOptions& options = {}, Site site = Site::here());
 
 struct DequeueManyOptions {
   std::vector<PartialShape> shapes = {};
 };
-// DequeueMany: `n` elements, stacked along a new dimension 0 (a PaddingFIFOQueue pads them), which
-// leave the queue when this run commits. All at once: waits until there are so many, and holds up
-// those behind it; out_of_range when the queue is closed and has fewer, which then stay.
-// invalid_argument for more than the capacity, and for a queue whose shapes are not known; of 0 it
-// gives an empty batch.
+// DequeueMany: Takes `n` elements, stacked along a new dimension 0 (a PaddingFIFOQueue pads them);
+// they leave the queue when this run commits. Waits until there are n elements, and later dequeues
+// wait behind it; out_of_range if the queue is closed and has fewer, which then stay.
+// invalid_argument if n exceeds the capacity or the queue's shapes are unknown. n = 0 gives an
+// empty batch.
 std::vector<Output> dequeue_many(Output handle, Output n, std::vector<DType> types,
     const DequeueManyOptions& options = {}, Site site = Site::here());
 
 struct DequeueUpToOptions {
   std::vector<PartialShape> shapes = {};
 };
-// DequeueUpTo: Like DequeueMany; but of a queue that is closed and has fewer elements it gives
-// these, and out_of_range only when there are none.
+// DequeueUpTo: Like DequeueMany, but returns the remaining elements of a closed queue that has
+// fewer than `n`; out_of_range only if there are none.
 std::vector<Output> dequeue_up_to(Output handle, Output n, std::vector<DType> types,
     const DequeueUpToOptions& options = {}, Site site = Site::here());
 
-// Digamma: The derivative of Lgamma. At 0 it is an infinity of the other sign; NaN at negative
-// integers.
+// Digamma: The derivative of Lgamma. At 0 it is an infinity of the opposite sign; at negative
+// integers NaN.
 Output digamma(Output x, Site site = Site::here());
 
-// Div: y = a / b; towards zero for integers, of which a zero in b is an error. The inputs
+// Div: y = a / b. Integers round towards zero; an integer b with a zero is an error. The inputs
 // broadcast.
 Output div(const Operand& a, const Operand& b, Site site = Site::here());
 
-// Elu: y = x where x >= 0, else e^x - 1.
+// Elu: y = x if x >= 0, else e^x - 1.
 Output elu(Output x, Site site = Site::here());
 
 // EluGrad: The gradient of Elu, given its output y.
 Output elu_grad(Output dy, Output y, Site site = Site::here());
 
-// Enqueue: Appends one tuple, visible to other runs when this run commits. Waits while the queue is
+// Enqueue: Appends one tuple, which other runs see when this run commits. Waits while the queue is
 // full; cancelled once it is closed.
 Op enqueue(Output handle, const std::vector<Output>& values, Site site = Site::here());
 
-// EnqueueMany: Appends the rows of `values`, dimension 0, as elements, in order and all at once:
-// waits until there is room for all of them. invalid_argument for more than the queue's capacity,
-// which no run could put into it; of no rows it does nothing. Else like Enqueue.
+// EnqueueMany: Appends the rows of `values` (dimension 0) as elements, in order and all at once:
+// waits until there is room for all of them. invalid_argument for more rows than the queue's
+// capacity; zero rows do nothing. Otherwise like Enqueue.
 Op enqueue_many(Output handle, const std::vector<Output>& values, Site site = Site::here());
 
-// EnsureSameShape: y = x; fails the run where x and like differ in shape, also where one could be
-// broadcast to the other. When the graph is built, y is known to have the shape of like. No
-// gradient flows to like.
+// EnsureSameShape: y = x; fails the run if the shapes of x and like differ, even if one could be
+// broadcast to the other. Shape inference gives y the shape of like. No gradient flows to like.
 Output ensure_same_shape(Output x, Output like, Site site = Site::here());
 
-// EnsureShape: y = x; fails the run where x has another shape than `shape`, of which dimensions may
-// be unknown. When the graph is built, y is known to have it.
+// EnsureShape: y = x; fails the run if x does not have the shape `shape`, in which dimensions may
+// be unknown. Shape inference gives y this shape.
 Output ensure_shape(Output x, PartialShape shape, Site site = Site::here());
 
 // Equal: y = a == b; a NaN equals nothing. The inputs broadcast.
@@ -727,18 +727,18 @@ Output erf(Output x, Site site = Site::here());
 // ErfGrad: dx = dy * 2 / sqrt(pi) * exp(-x^2): the gradient of Erf.
 Output erf_grad(Output dy, Output x, Site site = Site::here());
 
-// EuclideanNorm: sqrt(sum(x^2)) over all elements, summed in f64 in a fixed tree, without overflow
-// of the squares. The gradient of a norm of 0 is 0.
+// EuclideanNorm: sqrt(sum(x^2)) over all elements, summed in f64 in a fixed order; the squares do
+// not overflow. The gradient is 0 where the norm is 0.
 Output euclidean_norm(Output x, Site site = Site::here());
 
 // Exp: y = e^x.
 Output exp(Output x, Site site = Site::here());
 
-// ExpandDims: x with a dimension of size 1 at position `axis` of the result; negative counts from
-// the end.
+// ExpandDims: x with a new dimension of size 1 at position `axis` of the result; a negative axis
+// counts from the end.
 Output expand_dims(Output x, std::int64_t axis, Site site = Site::here());
 
-// Expm1: y = exp(x) - 1, exact for small x.
+// Expm1: y = exp(x) - 1, accurate for small x.
 Output expm1(Output x, Site site = Site::here());
 
 struct FIFOQueueOptions {
@@ -747,18 +747,18 @@ struct FIFOQueueOptions {
   std::string container = "";
   std::string shared_name = "";
 };
-// FIFOQueue: A handle on a bounded first-in-first-out queue of tuples with the dtypes `types` and,
-// when given, the `shapes`. Named like a Variable.
+// FIFOQueue: A handle to a bounded first-in-first-out queue of tuples with the dtypes `types` and,
+// if given, the shapes `shapes`. It is named like a Variable.
 Output fifo_queue(GraphBuilder& g, std::vector<DType> types,
     const FIFOQueueOptions& options = {}, Site site = Site::here());
 
-// Fill: A tensor of shape `dims` (a vector), every element of it the scalar `value`.
+// Fill: A tensor of shape `dims` (a vector), filled with the scalar `value`.
 Output fill(Output dims, Output value, Site site = Site::here());
 
 // Floor: The largest integer not above x.
 Output floor(Output x, Site site = Site::here());
 
-// FloorDiv: y = floor(a / b). A zero in an integer b is an error. The inputs broadcast.
+// FloorDiv: y = floor(a / b). An integer b with a zero is an error. The inputs broadcast.
 Output floor_div(const Operand& a, const Operand& b, Site site = Site::here());
 
 struct FusedBatchNormOptions {
@@ -772,9 +772,9 @@ struct FusedBatchNormOutputs {
   Output inv_std;
 };
 // FusedBatchNorm: y = (x - m) / sqrt(v + epsilon) * scale + offset per channel, the last dimension
-// of x. In training m and v are the mean and variance of x and the inputs mean and variance are not
-// read; batch_variance is the unbiased one, for moving averages. Else, and where x has no rows,
-// they are those inputs, to which no gradient flows.
+// of x. In training, m and v are the mean and variance of x, and the inputs mean and variance are
+// not read; batch_variance is the unbiased one, for moving averages. Otherwise, and if x has no
+// rows, m and v are those inputs, to which no gradient flows.
 FusedBatchNormOutputs fused_batch_norm(Output x, Output scale, Output offset, Output mean,
     Output variance, const FusedBatchNormOptions& options = {}, Site site = Site::here());
 
@@ -796,7 +796,7 @@ struct GatherOptions {
   std::int64_t axis = 0;
 };
 // Gather: y[i, j, ...] = params[indices[i, j], ...]: slices along dimension 0, or along `axis`:
-// y[..., i, j, ...] = params[..., indices[i, j], ...]. An index outside is an error.
+// y[..., i, j, ...] = params[..., indices[i, j], ...]. An index out of range is an error.
 Output gather(Output params, Output indices, const GatherOptions& options = {},
     Site site = Site::here());
 template <Integer T>
@@ -807,7 +807,7 @@ Output gather(Output params, Output indices, T axis, Site site = Site::here()) {
 struct GatherAddOptions {
   std::int64_t axis = 0;
 };
-// GatherAdd: sums, of `shape`, with the slices of dy added where `indices` took them from: sums +
+// GatherAdd: sums (of `shape`) with the slices of dy added where `indices` took them from: sums +
 // GatherGrad(...).
 Output gather_add(Output sums, Output dy, Output indices, Output shape,
     const GatherAddOptions& options = {}, Site site = Site::here());
@@ -815,25 +815,26 @@ Output gather_add(Output sums, Output dy, Output indices, Output shape,
 struct GatherGradOptions {
   std::int64_t axis = 0;
 };
-// GatherGrad: The slices of dy added up where `indices` took them from along `axis`, in a tensor of
-// `shape`: the gradient of Gather.
+// GatherGrad: The slices of dy added to zeros of `shape` where `indices` took them from along
+// `axis`: the gradient of Gather.
 Output gather_grad(Output dy, Output indices, Output shape,
     const GatherGradOptions& options = {}, Site site = Site::here());
 
-// GatherNd: y[i, j, ...] = params[indices[i, j, 0], indices[i, j, 1], ..., ...]: the last dimension
-// of indices has a part for each of the first dimensions of params. An index outside is an error.
+// GatherNd: y[i, j, ...] = params[indices[i, j, 0], indices[i, j, 1], ..., ...]: each entry of the
+// last dimension of indices is an index into one of the first dimensions of params. An index out of
+// range is an error.
 Output gather_nd(Output params, Output indices, Site site = Site::here());
 
-// Greater: y = a > b; false where one is NaN. The inputs broadcast.
+// Greater: y = a > b; false if one is NaN. The inputs broadcast.
 Output greater(const Operand& a, const Operand& b, Site site = Site::here());
 
-// GreaterEqual: y = a >= b; false where one is NaN. The inputs broadcast.
+// GreaterEqual: y = a >= b; false if one is NaN. The inputs broadcast.
 Output greater_equal(const Operand& a, const Operand& b, Site site = Site::here());
 
 // HistogramSummary: A serialized Summary protocol buffer with the distribution of all elements of
-// x: least, largest, number, sum, sum of squares, and TensorFlow's buckets, each a tenth wider than
-// the one before. Fails the run for NaN and infinities, and names the tag and the first such
-// element. No elements are an empty histogram.
+// x: minimum, maximum, number, sum, sum of squares, and TensorFlow's buckets, each 10 % wider than
+// the one before. Fails the run for NaN and infinities, naming the tag and the first such element.
+// An empty x gives an empty histogram.
 Output histogram_summary(Output x, std::string tag, Site site = Site::here());
 
 // Identity: y = x.
@@ -844,19 +845,19 @@ struct ImageSummaryOptions {
   std::vector<std::int64_t> bad_color = {255, 0, 0, 255};
 };
 // ImageSummary: A serialized Summary protocol buffer with the first `max_outputs` images of x,
-// [batch,height,width,channels], as PNG: gray, RGB or RGBA. Their tags are tag/image/0,
-// tag/image/1..., or tag/image where max_outputs is 1. u8 are taken as they are. Floats are scaled
-// for each image: from [0,max] to [0,255], or, with a negative one, so that 0 is 128 and the
-// largest absolute value 255 or 1. Pixels with a NaN or an infinity have `bad_color`.
+// [batch,height,width,channels], as PNG: gray, RGB or RGBA. The tags are tag/image/0,
+// tag/image/1..., or tag/image if max_outputs is 1. u8 values are used unchanged. Floats are scaled
+// for each image: from [0,max] to [0,255], or, if any is negative, so that 0 becomes 128 and the
+// largest absolute value 255 or 1. Pixels with a NaN or an infinity get `bad_color`.
 Output image_summary(Output x, std::string tag, const ImageSummaryOptions& options = {},
     Site site = Site::here());
 
-// InTopK: y[i]: fewer than k of predictions[i] are above predictions[i, targets[i]], so classes on
-// the boundary are all in. False for a row that has an infinity or a NaN, as in TensorFlow; a
-// target outside is an error.
+// InTopK: y[i] is true if fewer than k elements of predictions[i] exceed predictions[i,
+// targets[i]], so ties at the boundary are included. False for a row with an infinity or a NaN, as
+// in TensorFlow; a target out of range is an error.
 Output in_top_k(Output predictions, Output targets, std::int64_t k, Site site = Site::here());
 
-// Invert: The bits that are not in x.
+// Invert: The complement of x.
 Output invert(Output x, Site site = Site::here());
 
 // IsFinite: True where x is neither infinite nor NaN.
@@ -871,14 +872,14 @@ Output is_nan(Output x, Site site = Site::here());
 // IsVariableInitialized: Whether the variable has a value as of the run's snapshot.
 Output is_variable_initialized(Output handle, Site site = Site::here());
 
-// L2Loss: sum(x^2) / 2 over all elements, in a fixed tree.
+// L2Loss: sum(x^2) / 2 over all elements, summed in a fixed order.
 Output l2_loss(Output x, Site site = Site::here());
 
 struct LayerNormOptions {
   double epsilon = 1e-05;
 };
-// LayerNorm: y = (x - m) / sqrt(v + epsilon) * scale + offset, where m and v are the mean and the
-// variance of each row, the last dimension of x; scale and offset are as long.
+// LayerNorm: y = (x - m) / sqrt(v + epsilon) * scale + offset, where m and v are the mean and
+// variance of each row (the last dimension of x); scale and offset are rows, too.
 Output layer_norm(Output x, Output scale, Output offset, const LayerNormOptions& options = {},
     Site site = Site::here());
 
@@ -894,14 +895,14 @@ struct LayerNormGradOutputs {
 LayerNormGradOutputs layer_norm_grad(Output dy, Output x, Output scale,
     const LayerNormGradOptions& options = {}, Site site = Site::here());
 
-// LeftShift: x with its bits moved up, zeros behind them. By the width of the type or more, or by a
-// negative number: 0. The inputs broadcast.
+// LeftShift: x shifted left by `bits`, filled with zeros. 0 if `bits` is negative or at least the
+// width of the type. The inputs broadcast.
 Output left_shift(const Operand& x, const Operand& bits, Site site = Site::here());
 
-// Less: y = a < b; false where one is NaN. The inputs broadcast.
+// Less: y = a < b; false if one is NaN. The inputs broadcast.
 Output less(const Operand& a, const Operand& b, Site site = Site::here());
 
-// LessEqual: y = a <= b; false where one is NaN. The inputs broadcast.
+// LessEqual: y = a <= b; false if one is NaN. The inputs broadcast.
 Output less_equal(const Operand& a, const Operand& b, Site site = Site::here());
 
 // Lgamma: The logarithm of the absolute value of the gamma function; inf at 0 and at negative
@@ -913,9 +914,9 @@ struct LinearRecurrenceOptions {
   bool reverse = false;
   bool behind = false;
 };
-// LinearRecurrence: y[i] = a[i] * y[i - 1] + b[i] along `axis`, from 0; with `reverse` from the
-// end. With `behind` the factor is a[i - 1]. Where a factor is 0 it begins anew with b[i], whatever
-// was before. The gradient of Cumprod is made of it.
+// LinearRecurrence: y[i] = a[i] * y[i - 1] + b[i] along `axis`, starting from 0; with `reverse`
+// from the end. With `behind`, the factor is a[i - 1]. A factor of 0 restarts with b[i], even after
+// an infinity or NaN. Used by the gradient of Cumprod.
 Output linear_recurrence(Output a, Output b, const LinearRecurrenceOptions& options = {},
     Site site = Site::here());
 template <Integer T>
@@ -925,30 +926,29 @@ Output linear_recurrence(Output a, Output b, T axis, Flag reverse = false, Flag 
     std::move(site));
 }
 
-// ListAddN: The sums of the elements of one or more lists of one length, added from left to right;
-// those of f16 and bf16 in f32, rounded once.
+// ListAddN: The elementwise sums of one or more lists of equal length, added from left to right;
+// f16 and bf16 are summed in f32 and rounded once.
 Output list_add_n(const std::vector<Output>& values, Site site = Site::here());
 
 struct ListEmptyOptions {
   PartialShape shape = PartialShape();
 };
-// ListEmpty: A list without elements, for elements of type T and of shapes that `shape` accepts.
+// ListEmpty: An empty list, for elements of type T with shapes that `shape` accepts.
 Output list_empty(GraphBuilder& g, DType dtype, const ListEmptyOptions& options = {},
     Site site = Site::here());
 
 struct ListGetOptions {
   PartialShape shape = PartialShape();
 };
-// ListGet: The element at `index`, of type T and of a shape that `shape` accepts. An index outside
-// of the list is an error.
+// ListGet: The element at `index`, of type T and with a shape that `shape` accepts. An index out of
+// range is an error.
 Output list_get(Output list, Output index, DType dtype, const ListGetOptions& options = {},
     Site site = Site::here());
 
 // ListGetAdd: sums with dy added to its element at `index`: sums + ListGetGrad(...).
 Output list_get_add(Output sums, Output dy, Output index, Output like, Site site = Site::here());
 
-// ListGetGrad: Zeros in the form of the elements of `like`, but for dy at `index`: the gradient of
-// ListGet.
+// ListGetGrad: Zeros like the elements of `like`, except dy at `index`: the gradient of ListGet.
 Output list_get_grad(Output dy, Output index, Output like, Site site = Site::here());
 
 // ListLength: The number of elements.
@@ -961,16 +961,16 @@ struct ListPopOutputs {
   Output rest;
   Output value;
 };
-// ListPop: The list without its last element, and that element, which is of type T and of a shape
-// that `shape` accepts.
+// ListPop: The list without its last element, and that element, which has type T and a shape that
+// `shape` accepts.
 ListPopOutputs list_pop(Output list, DType dtype, const ListPopOptions& options = {},
     Site site = Site::here());
 
-// ListPush: The list with `value` behind its elements. No element is copied.
+// ListPush: The list with `value` appended. No element is copied.
 Output list_push(Output before, Output value, Site site = Site::here());
 
-// ListSet: The list with `value` in the place of its element at `index`, or behind all where that
-// is how many there are. Another index is an error.
+// ListSet: The list with the element at `index` replaced by `value`; `value` is appended if `index`
+// is the length. Any other index is an error.
 Output list_set(Output before, Output index, Output value, Site site = Site::here());
 
 struct ListSetGradOptions {
@@ -990,25 +990,25 @@ struct ListStackOptions {
   std::int64_t length = -1;
 };
 // ListStack: The elements of the list, all of type T and of one shape, stacked along a new first
-// dimension, of which there are `length` unless that is negative. Of an empty list the shape of
-// elements must be known, from the list or from `shape`.
+// dimension; their number must be `length` unless that is negative. For an empty list, the list or
+// `shape` must define the shape of elements.
 Output list_stack(Output list, DType dtype, const ListStackOptions& options = {},
     Site site = Site::here());
 
-// ListUnstack: The slices of x along its first dimension, which share its memory.
+// ListUnstack: A list of the slices of x along its first dimension, which share its memory.
 Output list_unstack(Output x, Site site = Site::here());
 
-// ListUnstackGrad: The elements of the list stacked to a tensor of that shape: the gradient of
+// ListUnstackGrad: The elements of the list stacked into a tensor of that shape: the gradient of
 // ListUnstack.
 Output list_unstack_grad(Output dlist, Output shape, DType dtype, Site site = Site::here());
 
-// ListZerosLike: A list of zeros in the form of the elements. They take no memory.
+// ListZerosLike: A list of zeros like the elements. The zeros take no memory.
 Output list_zeros_like(Output list, Site site = Site::here());
 
-// Log: y = natural logarithm of x; -inf at 0, NaN below.
+// Log: The natural logarithm of x; -inf at 0, NaN below.
 Output log(Output x, Site site = Site::here());
 
-// Log1p: y = log(1 + x), exact for small x.
+// Log1p: y = log(1 + x), accurate for small x.
 Output log1p(Output x, Site site = Site::here());
 
 struct LogMatrixDeterminantOutputs {
@@ -1016,8 +1016,8 @@ struct LogMatrixDeterminantOutputs {
   Output log_abs;
 };
 // LogMatrixDeterminant: The sign (1, 0 or -1) of the determinants of square matrices and the
-// logarithm of their absolute value, which neither overflows nor vanishes; of a singular matrix 0
-// and -inf. The gradient of log_abs is the transposed inverse.
+// logarithm of their absolute value, which neither overflows nor underflows; 0 and -inf for a
+// singular matrix. The gradient of log_abs is the transposed inverse.
 LogMatrixDeterminantOutputs log_matrix_determinant(Output x, Site site = Site::here());
 
 // LogSoftmax: y = logits - log(sum(e^logits)) over the last dimension, without overflow.
@@ -1058,16 +1058,17 @@ struct LstmCellOutputs {
   Output next;
   Output gates;
 };
-// LstmCell: One step of an LSTM over c [batch,hidden]. The quarters of x + r [batch,4 hidden] make
-// the gates i, f, g and o: tanh for g, sigmoid for the others. next = f c + i g, h = o tanh(next).
+// LstmCell: One step of an LSTM with state c [batch,hidden]. The quarters of x + r [batch,4 hidden]
+// are the inputs of the gates i, f, g and o: tanh for g, sigmoid for the others. next = f c + i g,
+// h = o tanh(next).
 LstmCellOutputs lstm_cell(Output x, Output r, Output c, Site site = Site::here());
 
 struct LstmCellGradOutputs {
   Output slopes;
   Output dc;
 };
-// LstmCellGrad: The gradient of LstmCell, given its outputs gates and next: for x, which is that
-// for r, and for c.
+// LstmCellGrad: The gradient of LstmCell, given its outputs gates and next: for x (equal to that
+// for r) and for c.
 LstmCellGradOutputs lstm_cell_grad(Output dh, Output dnext, Output gates, Output c, Output next,
     Site site = Site::here());
 
@@ -1076,9 +1077,9 @@ struct LstmSequenceOutputs {
   Output next;
   Output gates;
 };
-// LstmSequence: LstmCell over x [steps,batch,4 hidden], from the state h0 and c0 [batch,hidden]:
-// each step's r is the product of the h before it and r [hidden,4 hidden]. The outputs are those of
-// all steps. With steps = -1 as many as x has.
+// LstmSequence: LstmCell over the steps of x [steps,batch,4 hidden], starting from h0 and c0
+// [batch,hidden]: in each step the cell's r is the previous h times r [hidden,4 hidden]. The
+// outputs hold all steps. steps = -1 means all that x has.
 LstmSequenceOutputs lstm_sequence(Output x, Output h0, Output c0, Output r, std::int64_t steps,
     Site site = Site::here());
 
@@ -1096,19 +1097,19 @@ struct MatMulOptions {
   bool transpose_a = false;
   bool transpose_b = false;
 };
-// MatMul: The matrix product of a [m,k] and b [k,n]; transpose_a and transpose_b say that an
+// MatMul: The matrix product of a [m,k] and b [k,n]; transpose_a and transpose_b state that an
 // operand is stored transposed. k = 0 gives zeros. f16 and bf16 are summed in f32 and rounded once;
 // on AVX-512, subnormal elements and sums of bf16 count as 0. Integers wrap around.
 Output mat_mul(Output a, Output b, const MatMulOptions& options = {}, Site site = Site::here());
 
-// MatrixBandPart: x, with zeros (false) outside of the diagonal, `lower` diagonals below and
-// `upper` ones above it; all of them when negative: (-1, 0) is the lower triangle. Of each matrix
-// in the last two dimensions.
+// MatrixBandPart: Each matrix in the last two dimensions of x with zeros (false) outside a band:
+// `lower` diagonals below the main one and `upper` above it are kept, all of them if negative. (-1,
+// 0) gives the lower triangle.
 Output matrix_band_part(Output x, std::int64_t lower, std::int64_t upper,
     Site site = Site::here());
 
 // MatrixDeterminant: The determinants of square matrices: [..., n, n] gives [...]. That of a 0 x 0
-// matrix is 1. The gradient needs the inverse: that of a singular matrix is an error.
+// matrix is 1. The gradient needs the inverse, so for a singular matrix it is an error.
 Output matrix_determinant(Output x, Site site = Site::here());
 
 // MatrixDiag: Square matrices with the last dimension of x on the diagonal and zeros (false)
@@ -1122,38 +1123,39 @@ Output matrix_diag_part(Output x, Site site = Site::here());
 // diagonals.
 Output matrix_diag_part_grad(Output dy, Output x, Site site = Site::here());
 
-// MatrixInverse: The inverses of square matrices, [..., n, n]. A singular matrix is an error; one
-// with elements that are not finite gives NaN.
+// MatrixInverse: The inverses of square matrices [..., n, n]. A singular matrix is an error; one
+// with non-finite elements gives NaN.
 Output matrix_inverse(Output x, Site site = Site::here());
 
 struct MatrixSolveOptions {
   bool adjoint = false;
 };
-// MatrixSolve: x of a x = b, or with `adjoint` of a^T x = b, for matrices a [..., n, n] and b [...,
-// n, k] of one batch. A singular a is an error; one with elements that are not finite gives NaN.
+// MatrixSolve: Solves a x = b, or with `adjoint` a^T x = b, for matrices a [..., n, n] and b [...,
+// n, k] with equal batch dimensions. A singular a is an error; one with non-finite elements gives
+// NaN.
 Output matrix_solve(Output a, Output b, const MatrixSolveOptions& options = {},
     Site site = Site::here());
 
 struct MatrixSolveLsOptions {
   double l2_regularizer = 0;
 };
-// MatrixSolveLs: The x of the least |a x - b|^2 + l2_regularizer |x|^2, column by column, for
-// matrices a [..., m, n] and b [..., m, k] of one batch; where a x = b has many solutions since m <
-// n, the shortest. Computed in f64. An a that has not full rank is an error unless l2_regularizer
-// is positive; one with elements that are not finite gives NaN.
+// MatrixSolveLs: The x that minimizes |a x - b|^2 + l2_regularizer |x|^2, column by column, for
+// matrices a [..., m, n] and b [..., m, k] with equal batch dimensions; if a x = b has many
+// solutions because m < n, the shortest. Computed in f64. An a without full rank is an error unless
+// l2_regularizer is positive; one with non-finite elements gives NaN.
 Output matrix_solve_ls(Output a, Output b, const MatrixSolveLsOptions& options = {},
     Site site = Site::here());
 
-// MatrixTranspose: The last two dimensions exchanged: [..., m, n] gives [..., n, m]. Their number
-// need not be known.
+// MatrixTranspose: x with its last two dimensions exchanged: [..., m, n] gives [..., n, m]. The
+// rank may be unknown when the graph is built.
 Output matrix_transpose(Output x, Site site = Site::here());
 
 struct MatrixTriangularSolveOptions {
   bool lower = true;
   bool adjoint = false;
 };
-// MatrixTriangularSolve: As MatrixSolve, where a is a lower (or upper) triangle: what is on the
-// other side of the diagonal is not read. A 0 on the diagonal is an error.
+// MatrixTriangularSolve: MatrixSolve for a lower (or upper) triangular a; elements on the other
+// side of the diagonal are not read. A 0 on the diagonal is an error.
 Output matrix_triangular_solve(Output a, Output b,
     const MatrixTriangularSolveOptions& options = {}, Site site = Site::here());
 
@@ -1161,9 +1163,9 @@ struct MaxOptions {
   std::vector<std::int64_t> axes = {};
   bool keep_dims = false;
 };
-// Max: The maximum, NaN where there is one; of no elements -inf or the lowest integer. Equal maxima
-// share the gradient equally. Over the dimensions `axes`, all of them when the list is empty;
-// keep_dims leaves them as dimensions of size 1.
+// Max: The maximum; NaN if any element is NaN. For an empty input it is -inf, or the lowest
+// integer. Equal maxima share the gradient equally. Reduces the dimensions `axes`, or all if the
+// list is empty; keep_dims keeps them with size 1.
 Output max(Output x, const MaxOptions& options = {}, Site site = Site::here());
 template <class = void>
 Output max(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
@@ -1174,7 +1176,7 @@ struct MaxPoolOptions {
   std::string padding = "VALID";  // SAME, VALID
 };
 // MaxPool: The largest element of each window over height and width of x [n,h,w,c]; ksize and
-// strides are [h,w] or [1,h,w,1]. Padding never wins. NaN does.
+// strides are [h,w] or [1,h,w,1]. Padding is ignored; a NaN is the largest.
 Output max_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
     const MaxPoolOptions& options = {}, Site site = Site::here());
 template <class = void>
@@ -1186,8 +1188,8 @@ Output max_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int6
 struct MaxPoolGradOptions {
   std::string padding = "VALID";  // SAME, VALID
 };
-// MaxPoolGrad: The gradient of MaxPool, given its input x and output y. Of equal maxima the first
-// in window order, row by row, takes all of dy.
+// MaxPoolGrad: The gradient of MaxPool, given its input x and output y. Of equal maxima, the first
+// in window order, row by row, gets all of dy.
 Output max_pool_grad(Output x, Output y, Output dy, std::vector<std::int64_t> ksize,
     std::vector<std::int64_t> strides, const MaxPoolGradOptions& options = {},
     Site site = Site::here());
@@ -1195,8 +1197,8 @@ Output max_pool_grad(Output x, Output y, Output dy, std::vector<std::int64_t> ks
 struct MaxPoolPickOptions {
   std::string padding = "VALID";  // SAME, VALID
 };
-// MaxPoolPick: For each window of MaxPool, with its input x and output y, the element of d where
-// the first maximum of x stands: the gradient of MaxPoolGrad for dy.
+// MaxPoolPick: For each window of MaxPool with input x and output y, the element of d at the
+// position of the first maximum of x: the gradient of MaxPoolGrad for dy.
 Output max_pool_pick(Output x, Output y, Output d, std::vector<std::int64_t> ksize,
     std::vector<std::int64_t> strides, const MaxPoolPickOptions& options = {},
     Site site = Site::here());
@@ -1206,49 +1208,50 @@ Output max_pool_pick(Output x, Output y, Output d, std::vector<std::int64_t> ksi
   return max_pool_pick(x, y, d, ksize, strides, {.padding = padding}, std::move(site));
 }
 
-// Maximum: The larger of a and b; NaN where one is NaN. Where they are equal, the gradient goes to
-// both in equal parts. The inputs broadcast.
+// Maximum: The larger of a and b; NaN if one is NaN. If they are equal, each gets half of the
+// gradient. The inputs broadcast.
 Output maximum(const Operand& a, const Operand& b, Site site = Site::here());
 
 struct MeanOptions {
   std::vector<std::int64_t> axes = {};
   bool keep_dims = false;
 };
-// Mean: The mean; NaN of no elements. Over the dimensions `axes`, all of them when the list is
-// empty; keep_dims leaves them as dimensions of size 1.
+// Mean: The mean; NaN for an empty input. Reduces the dimensions `axes`, or all if the list is
+// empty; keep_dims keeps them with size 1.
 Output mean(Output x, const MeanOptions& options = {}, Site site = Site::here());
 template <class = void>
 Output mean(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
   return mean(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
 }
 
-// MergeSummary: One serialized Summary protocol buffer with the values of all of them, which may
-// have any shape. Fails the run for bytes that are no Summary, and for a tag that is there twice.
+// MergeSummary: One serialized Summary protocol buffer with all values of the inputs, which may
+// have any shape. Fails the run if an element is not a valid Summary, or if two values have the
+// same tag.
 Output merge_summary(const std::vector<Output>& summaries, Site site = Site::here());
 
 struct MinOptions {
   std::vector<std::int64_t> axes = {};
   bool keep_dims = false;
 };
-// Min: The minimum, NaN where there is one; of no elements inf or the highest integer. Equal minima
-// share the gradient equally. Over the dimensions `axes`, all of them when the list is empty;
-// keep_dims leaves them as dimensions of size 1.
+// Min: The minimum; NaN if any element is NaN. For an empty input it is inf, or the highest
+// integer. Equal minima share the gradient equally. Reduces the dimensions `axes`, or all if the
+// list is empty; keep_dims keeps them with size 1.
 Output min(Output x, const MinOptions& options = {}, Site site = Site::here());
 template <class = void>
 Output min(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
   return min(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
 }
 
-// Minimum: The smaller of a and b; NaN where one is NaN. Where they are equal, the gradient goes to
-// both in equal parts. The inputs broadcast.
+// Minimum: The smaller of a and b; NaN if one is NaN. If they are equal, each gets half of the
+// gradient. The inputs broadcast.
 Output minimum(const Operand& a, const Operand& b, Site site = Site::here());
 
-// Mod: y = a - b * floor(a / b), which has the sign of b. A zero in an integer b is an error. The
+// Mod: y = a - b * floor(a / b), which has the sign of b. An integer b with a zero is an error. The
 // inputs broadcast.
 Output mod(const Operand& a, const Operand& b, Site site = Site::here());
 
-// MoveAverages: A part of training steps: writes that are training_only and come before it, or are
-// in functions that nodes before it run, are parts of the step, too.
+// MoveAverages: A node of training steps: training_only writes that come before it, or are in
+// functions run by nodes before it, are part of the step, too.
 Op move_averages(GraphBuilder& g, Site site = Site::here());
 
 // Mul: y = a * b. Integers wrap around. The inputs broadcast.
@@ -1258,32 +1261,32 @@ struct MutexOptions {
   std::string container = "";
   std::string shared_name = "";
 };
-// Mutex: A handle on a mutex, which one run at a time holds. Named like a Variable. It has no
+// Mutex: A handle to a mutex, which one run at a time holds. It is named like a Variable. It has no
 // contents: checkpoints leave it out.
 Output mutex(GraphBuilder& g, const MutexOptions& options = {}, Site site = Site::here());
 
-// MutexAcquire: Holds the mutex for this run. A run takes all mutexes that its nodes may acquire,
-// those in branches included, before it begins: it waits for them in the order in which runs came,
-// up to its deadline, and reads variables as of after that. So runs do not deadlock over mutexes,
-// and runs that hold one do not have to be done again for each other. The mutex is free when the
-// run ends, however it does. failed_precondition when the run has acquired it before and not
-// released it.
+// MutexAcquire: Acquires the mutex for this run. Before a run begins, it takes all mutexes that its
+// nodes may acquire, including those in branches. It waits for them in the order in which runs
+// arrive, until its deadline, and reads variables as they are after the wait. So mutexes cause no
+// deadlock, and runs that hold the same mutex are not repeated because of each other. The mutex is
+// released when the run ends, whatever its result. failed_precondition if the run has already
+// acquired it and not released it.
 Op mutex_acquire(Output handle, Site site = Site::here());
 
-// MutexRelease: Ends what MutexAcquire began, so that the run may acquire the mutex again. Other
-// runs get it when this run ends: not before then do they see what it wrote. failed_precondition
-// when the run has not acquired the mutex.
+// MutexRelease: Ends MutexAcquire, so that the run may acquire the mutex again. Other runs get the
+// mutex, and see the writes of this run, only when this run ends. failed_precondition if the run
+// has not acquired the mutex.
 Op mutex_release(Output handle, Site site = Site::here());
 
 // Neg: y = -x. Integers wrap around.
 Output neg(Output x, Site site = Site::here());
 
-// NextElement: The dataset's element of this run and replica; out_of_range past the end. In a loop
-// the next one each time.
+// NextElement: The dataset element assigned to this run and replica; out_of_range past the end. In
+// a loop, each time the next element.
 std::vector<Output> next_element(Output handle, std::vector<PartialShape> shapes,
     std::vector<DType> types, Site site = Site::here());
 
-// NoOp: Nothing: a place for control edges.
+// NoOp: Does nothing; it takes and gives control edges.
 Op no_op(GraphBuilder& g, Site site = Site::here());
 
 // NotEqual: y = a != b; a NaN differs from everything. The inputs broadcast.
@@ -1294,18 +1297,18 @@ struct OneHotOptions {
   double on = 1;
   double off = 0;
 };
-// OneHot: A new last dimension of size `depth`: `on` at the index, `off` elsewhere; all off for an
-// index outside.
+// OneHot: Adds a last dimension of size `depth`: `on` at the index, `off` elsewhere. An index out
+// of range gives `off` everywhere.
 Output one_hot(Output indices, std::int64_t depth, const OneHotOptions& options = {},
     Site site = Site::here());
 
-// OnesLike: Ones (true) of the shape and type of x.
+// OnesLike: Ones (true) with the shape and type of x.
 Output ones_like(Output x, Site site = Site::here());
 
 struct PackOptions {
   std::int64_t axis = 0;
 };
-// Pack: The values, all of one shape, stacked along a new dimension at `axis`.
+// Pack: The values, all of the same shape, stacked along a new dimension `axis`.
 Output pack(const std::vector<Output>& values, const PackOptions& options = {},
     Site site = Site::here());
 template <Integer T>
@@ -1316,8 +1319,8 @@ Output pack(const std::vector<Output>& values, T axis, Site site = Site::here())
 struct PadOptions {
   double value = 0;
 };
-// Pad: x in a frame of `value`. The list gives how much goes before and after, dimension by
-// dimension: [before0, after0, before1, after1, ...].
+// Pad: x padded with `value`. `paddings` lists the amounts before and after each dimension:
+// [before0, after0, before1, after1, ...].
 Output pad(Output x, std::vector<std::int64_t> paddings, const PadOptions& options = {},
     Site site = Site::here());
 
@@ -1326,15 +1329,15 @@ struct PaddingFIFOQueueOptions {
   std::string container = "";
   std::string shared_name = "";
 };
-// PaddingFIFOQueue: A FIFOQueue of elements that may differ in the dimensions that `shapes` leaves
-// unknown; their ranks are known. DequeueMany and DequeueUpTo pad each component at the end, to the
-// longest of the batch in each dimension, with zeros or empty strings.
+// PaddingFIFOQueue: A FIFOQueue whose elements may differ in the dimensions that `shapes` leaves
+// unknown; their ranks are known. DequeueMany and DequeueUpTo pad each component at the end of each
+// dimension to the largest size in the batch, with zeros or empty strings.
 Output padding_fifo_queue(GraphBuilder& g, std::vector<DType> types,
     std::vector<PartialShape> shapes, const PaddingFIFOQueueOptions& options = {},
     Site site = Site::here());
 
-// Polygamma: The n-th derivative of Digamma, n from 0 to 100. At 0 and at negative integers inf for
-// an odd n, else NaN.
+// Polygamma: The n-th derivative of Digamma, n from 0 to 100. At 0 and at negative integers it is
+// inf for an odd n, else NaN.
 Output polygamma(Output x, std::int64_t n, Site site = Site::here());
 
 // Pow: y = a^b. For integers b must not be negative. The gradient with respect to b is 0 where a <=
@@ -1351,7 +1354,7 @@ struct PrintOptions {
   std::string message = "";
   std::int64_t limit = 8;
 };
-// Print: y = x; writes the message and at most `limit` elements to stderr on the way.
+// Print: y = x; writes the message and at most `limit` elements to stderr.
 Output print(Output x, const PrintOptions& options = {}, Site site = Site::here());
 
 struct PriorityQueueOptions {
@@ -1360,10 +1363,10 @@ struct PriorityQueueOptions {
   std::string container = "";
   std::string shared_name = "";
 };
-// PriorityQueue: A handle on a bounded queue that gives the element with the lowest priority first,
-// and of equal ones the oldest; else like FIFOQueue. Component 0 of an element is its priority, an
-// i64 scalar: `types` begins with i64. A run gets the lowest of the elements that are committed, or
-// its own, and that no other run has taken when it is answered.
+// PriorityQueue: A handle to a bounded queue that returns the element with the lowest priority
+// value first, and among equal ones the oldest; otherwise like FIFOQueue. Component 0 of an element
+// is its priority, an i64 scalar, so `types` begins with i64. A dequeue returns the lowest element
+// that, when it is answered, is committed or added by the same run and not taken by another run.
 Output priority_queue(GraphBuilder& g, std::vector<DType> types,
     const PriorityQueueOptions& options = {}, Site site = Site::here());
 
@@ -1371,8 +1374,8 @@ struct ProdOptions {
   std::vector<std::int64_t> axes = {};
   bool keep_dims = false;
 };
-// Prod: The product. Integers wrap around. Over the dimensions `axes`, all of them when the list is
-// empty; keep_dims leaves them as dimensions of size 1.
+// Prod: The product. Integers wrap around. Reduces the dimensions `axes`, or all if the list is
+// empty; keep_dims keeps them with size 1.
 Output prod(Output x, const ProdOptions& options = {}, Site site = Site::here());
 template <class = void>
 Output prod(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
@@ -1382,7 +1385,8 @@ Output prod(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here(
 struct ProdGradOptions {
   std::vector<std::int64_t> axes = {};
 };
-// ProdGrad: dx = dy * the product of the other elements, exact with zeros: the gradient of Prod.
+// ProdGrad: dx = dy * the product of the other elements, exact even with zeros: the gradient of
+// Prod.
 Output prod_grad(Output dy, Output x, const ProdGradOptions& options = {},
     Site site = Site::here());
 
@@ -1390,8 +1394,8 @@ struct ProdGradAlongOptions {
   std::vector<std::int64_t> axes = {};
 };
 // ProdGradAlong: dx = dy * the derivative, along one tangent after the other, of the product of the
-// other elements, exact with zeros: higher derivatives of Prod. Tangents are shaped like x; there
-// are at most 8.
+// other elements, exact even with zeros: higher derivatives of Prod. Tangents have the shape of x;
+// there are at most 8.
 Output prod_grad_along(Output dy, Output x, const std::vector<Output>& tangents,
     const ProdGradAlongOptions& options = {}, Site site = Site::here());
 
@@ -1402,36 +1406,36 @@ struct QrOutputs {
   Output q;
   Output r;
 };
-// Qr: x = q r for matrices [..., m, n]: orthonormal columns q [..., m, k] and an upper triangle r
-// [..., k, n] whose diagonal is not negative, k the smaller of m and n, or m with full_matrices.
-// Computed in f64. NaN for elements that are not finite. The gradient takes the first k columns to
-// be independent and needs k = n, or m < n known before the run.
+// Qr: x = q r for matrices [..., m, n]: q [..., m, k] has orthonormal columns, r [..., k, n] is
+// upper triangular with a nonnegative diagonal; k is the smaller of m and n, or m with
+// full_matrices. Computed in f64. Non-finite elements give NaN. The gradient assumes that the first
+// k columns are independent, and needs k = n, or m < n known before the run.
 QrOutputs qr(Output x, const QrOptions& options = {}, Site site = Site::here());
 
 struct QueueCloseOptions {
   bool cancel_pending = false;
 };
-// QueueClose: No element enters any more, once those that wait have, or at once and cancelling them
-// with `cancel_pending`. cancelled when the queue is closed already.
+// QueueClose: Closes the queue: no more elements can be added. Enqueues that already wait still
+// succeed, unless `cancel_pending` cancels them. cancelled if the queue is already closed.
 Op queue_close(Output handle, const QueueCloseOptions& options = {}, Site site = Site::here());
 
-// QueueSize: How many elements the queue holds as of the run's snapshot.
+// QueueSize: The number of elements in the queue as of the run's snapshot.
 Output queue_size(Output handle, Site site = Site::here());
 
-// RandomGamma: Numbers of gamma distributions of shape alpha and scale 1, one for each element:
-// broadcast alpha for more, and divide by a rate. What is too small for the type, as much is for an
-// alpha near 0, is 0. An alpha that is not positive and finite is an error. New values in each run,
-// the same for the same seed, node name and run.
+// RandomGamma: Numbers from gamma distributions of shape alpha and scale 1, one for each element of
+// alpha: broadcast alpha for more, and divide by a rate. A result too small for the type is 0,
+// which is common for alpha near 0. An alpha that is not positive and finite is an error. New
+// values in each run, the same for the same seed, node name and run.
 Output random_gamma(Output alpha, Site site = Site::here());
 
-// RandomOrder: The numbers from 0 up to the first dimension of `like`, without it, in a random
-// order: indices for Gather. New values in each run, the same for the same seed, node name and run.
+// RandomOrder: A random permutation of 0, 1, ..., n - 1, where n is the first dimension of `like`:
+// indices for Gather. New values in each run, the same for the same seed, node name and run.
 Output random_order(Output like, Site site = Site::here());
 
-// RandomPoisson: Numbers of Poisson distributions with the mean `rate`, one for each element:
-// broadcast rate for more. 0 for a rate of 0; the nearest normal distribution for one of 1e10 and
-// more. A rate that is negative or not finite is an error. New values in each run, the same for the
-// same seed, node name and run.
+// RandomPoisson: Numbers from Poisson distributions with the mean `rate`, one for each element of
+// rate: broadcast rate for more. A rate of 0 gives 0; from 1e10 on, the nearest normal distribution
+// is used. A rate that is negative or not finite is an error. New values in each run, the same for
+// the same seed, node name and run.
 Output random_poisson(Output rate, Site site = Site::here());
 
 struct RandomShuffleQueueOptions {
@@ -1442,12 +1446,12 @@ struct RandomShuffleQueueOptions {
   std::string container = "";
   std::string shared_name = "";
 };
-// RandomShuffleQueue: A handle on a bounded queue that gives its elements in a random order; else
-// like FIFOQueue. While it is open, a run that takes elements leaves `min_after_dequeue` others.
-// Which ones it gets depends on `seed`, the queue's name, the commit before the run and what the
-// queue holds: a run that is done again, also after a restart, gets the same. Where several
-// elements are put or taken at once, the capacity must be at least `min_after_dequeue` and both
-// numbers together, or those who put and those who take may wait for each other.
+// RandomShuffleQueue: A handle to a bounded queue that returns its elements in random order;
+// otherwise like FIFOQueue. While it is open, a dequeue leaves at least `min_after_dequeue`
+// elements. Which ones it returns depends on `seed`, the queue's name, the commit before the run
+// and the contents of the queue: a repeated run gets the same ones, even after a restart. If
+// several elements are enqueued or dequeued at once, the capacity must be at least the sum of
+// `min_after_dequeue` and both numbers, or enqueues and dequeues may wait for each other.
 Output random_shuffle_queue(GraphBuilder& g, std::vector<DType> types,
     const RandomShuffleQueueOptions& options = {}, Site site = Site::here());
 
@@ -1456,8 +1460,8 @@ struct RandomStandardNormalOptions {
   double mean = 0;
   double stddev = 1;
 };
-// RandomStandardNormal: Normal numbers, of mean 0 and standard deviation 1 unless told. New values
-// in each run, the same for the same seed, node name and run.
+// RandomStandardNormal: Normally distributed numbers. New values in each run, but the same for the
+// same seed, node name and run.
 Output random_standard_normal(GraphBuilder& g, PartialShape shape,
     const RandomStandardNormalOptions& options = {}, Site site = Site::here());
 
@@ -1465,8 +1469,8 @@ struct RandomStandardNormalLikeOptions {
   double mean = 0;
   double stddev = 1;
 };
-// RandomStandardNormalLike: Normal numbers, of mean 0 and standard deviation 1 unless told, as many
-// as `like` has. New values in each run, the same for the same seed, node name and run.
+// RandomStandardNormalLike: Normally distributed numbers, in the shape and type of `like`. New
+// values in each run, but the same for the same seed, node name and run.
 Output random_standard_normal_like(Output like,
     const RandomStandardNormalLikeOptions& options = {}, Site site = Site::here());
 
@@ -1475,7 +1479,7 @@ struct RandomUniformOptions {
   double low = 0;
   double high = 1;
 };
-// RandomUniform: Uniform numbers in [low, high). New values in each run, the same for the same
+// RandomUniform: Uniform numbers in [low, high). New values in each run, but the same for the same
 // seed, node name and run.
 Output random_uniform(GraphBuilder& g, PartialShape shape,
     const RandomUniformOptions& options = {}, Site site = Site::here());
@@ -1484,8 +1488,8 @@ struct RandomUniformIntOptions {
   DType dtype = DType::i64;
   std::int64_t low = 0;
 };
-// RandomUniformInt: Uniform integers in [low, high). New values in each run, the same for the same
-// seed, node name and run.
+// RandomUniformInt: Uniform integers in [low, high). New values in each run, but the same for the
+// same seed, node name and run.
 Output random_uniform_int(GraphBuilder& g, PartialShape shape, std::int64_t high,
     const RandomUniformIntOptions& options = {}, Site site = Site::here());
 
@@ -1493,13 +1497,13 @@ struct RandomUniformLikeOptions {
   double low = 0;
   double high = 1;
 };
-// RandomUniformLike: Uniform numbers in [low, high), as many as `like` has. New values in each run,
-// the same for the same seed, node name and run.
+// RandomUniformLike: Uniform numbers in [low, high), in the shape and type of `like`. New values in
+// each run, but the same for the same seed, node name and run.
 Output random_uniform_like(Output like, const RandomUniformLikeOptions& options = {},
     Site site = Site::here());
 
-// Range: The vector start, start + delta, ... up to but without limit. Scalars; delta may be
-// negative but not 0. No gradient flows to limit.
+// Range: The vector start, start + delta, ... up to but excluding limit. The inputs are scalars;
+// delta may be negative but not 0. No gradient flows to limit.
 Output range(Output start, Output limit, Output delta, Site site = Site::here());
 
 struct RankOptions {
@@ -1508,8 +1512,8 @@ struct RankOptions {
 // Rank: The number of dimensions of x, in host memory.
 Output rank(Output x, const RankOptions& options = {}, Site site = Site::here());
 
-// ReadVariable: The variable's value as of the run's snapshot, or, ordered after a write of its own
-// run, what that write leaves. failed_precondition when it is uninitialised.
+// ReadVariable: The variable's value as of the run's snapshot, or, if ordered after a write of its
+// own run, the value that the write leaves. failed_precondition if the variable has no value.
 Output read_variable(Output handle, DType dtype, Site site = Site::here());
 
 // Reciprocal: y = 1 / x.
@@ -1530,21 +1534,22 @@ Output relu6_grad(Output dy, Output y, Site site = Site::here());
 // ReluGrad: The gradient of Relu, given its output y.
 Output relu_grad(Output dy, Output y, Site site = Site::here());
 
-// ReplicaMean: The mean of a value over the replicas of a step, which is one for all of them: of
-// one input that value itself, with N replicas the mean of the N copies.
+// ReplicaMean: The mean of a value over the replicas of a step, equal in all of them: with N inputs
+// their mean, with one input that input.
 Output replica_mean(const std::vector<Output>& parts, Site site = Site::here());
 
-// Reshape: The elements of x, in their order, under another shape. One dimension may be -1: it
+// Reshape: The elements of x, in the same order, in another shape. One dimension may be -1: it
 // follows from the number of elements.
 Output reshape(Output x, Output shape, Site site = Site::here());
 
 struct ResizeOptions {
   std::string method = "bilinear";  // nearest, bilinear
 };
-// Resize: Images x [n,h,w,c] of another size, [height, width]. Pixel i of n pixels has its centre
-// at (i + 1/2) / n of the image: what TensorFlow 2 does, and PyTorch with align_corners = False
-// (nearest: its nearest-exact). bilinear takes the two pixels around that place in each direction,
-// without smoothing when an image shrinks; nearest the one that it lies in.
+// Resize: Images x [n,h,w,c] resized to `size`, [height, width]. The centre of pixel i of n is at
+// (i + 1/2) / n of the image, as in TensorFlow 2 and in PyTorch with align_corners = False
+// (nearest: its nearest-exact). bilinear interpolates between the two nearest pixels in each
+// direction, without smoothing when an image shrinks; nearest takes the pixel that contains the
+// point.
 Output resize(Output x, Output size, const ResizeOptions& options = {}, Site site = Site::here());
 
 struct ResizeGradOptions {
@@ -1557,15 +1562,15 @@ Output resize_grad(Output dy, Output shape, const ResizeGradOptions& options = {
 struct RestoreOptions {
   std::vector<PartialShape> shapes = {};
 };
-// Restore: The tensors `names` of the files that Save wrote under `prefix`; not_found for a name
-// that is not there, invalid_argument for another dtype or shape.
+// Restore: Reads the tensors `names` from the files that Save wrote under `prefix`; not_found for
+// an unknown name, invalid_argument for another dtype or shape.
 std::vector<Output> restore(Output prefix, std::vector<std::string> names,
     std::vector<DType> types, const RestoreOptions& options = {}, Site site = Site::here());
 
 struct ReverseOptions {
   std::vector<std::int64_t> axes = {};
 };
-// Reverse: x with the order along `axes` turned around; along all of them when the list is empty.
+// Reverse: x reversed along `axes`, or along all dimensions if the list is empty.
 Output reverse(Output x, const ReverseOptions& options = {}, Site site = Site::here());
 template <class = void>
 Output reverse(Output x, Ints axes, Site site = Site::here()) {
@@ -1576,8 +1581,8 @@ struct ReverseSequenceOptions {
   std::int64_t axis = 1;
   std::int64_t batch_axis = 0;
 };
-// ReverseSequence: x with the first lengths[i] slices along `axis` of slice i along batch_axis the
-// other way round; those behind them stay where they are.
+// ReverseSequence: For each slice i of x along batch_axis, the first lengths[i] slices along `axis`
+// in reverse order; the rest stays in place.
 Output reverse_sequence(Output x, Output lengths, const ReverseSequenceOptions& options = {},
     Site site = Site::here());
 template <Integer T>
@@ -1586,16 +1591,16 @@ Output reverse_sequence(Output x, Output lengths, T axis, std::int64_t batch_axi
   return reverse_sequence(x, lengths, {.axis = axis, .batch_axis = batch_axis}, std::move(site));
 }
 
-// RightShift: x with its bits moved down; the sign stays. By the width of the type or more, or by a
-// negative number: -1 for a negative x, else 0. The inputs broadcast.
+// RightShift: x shifted right by `bits`, keeping the sign. If `bits` is negative or at least the
+// width of the type: -1 for a negative x, else 0. The inputs broadcast.
 Output right_shift(const Operand& x, const Operand& bits, Site site = Site::here());
 
-// Roll: y[(i + shift) mod n] = x[i] along each of `axes`: what is moved over the end comes in at
-// the beginning. The shifts of an axis that is named twice add up.
+// Roll: y[(i + shift) mod n] = x[i] along each of `axes`: elements moved over the end return at the
+// beginning. If an axis occurs twice, its shifts add up.
 Output roll(Output x, std::vector<std::int64_t> shift, std::vector<std::int64_t> axes,
     Site site = Site::here());
 
-// Round: The nearest integer, halves to the even one.
+// Round: The nearest integer; halves round to even.
 Output round(Output x, Site site = Site::here());
 
 // Rsqrt: y = 1 / sqrt(x).
@@ -1604,118 +1609,120 @@ Output rsqrt(Output x, Site site = Site::here());
 // RsqrtGrad: dx = -dy * y^3 / 2: the gradient of Rsqrt.
 Output rsqrt_grad(Output dy, Output y, Site site = Site::here());
 
-// Save: Writes the tensors under their `names` to `prefix`.safetensors, once the run is committed:
-// a run that fails leaves an older file as it was.
+// Save: Writes the tensors under their `names` to `prefix`.safetensors when the run commits: a
+// failed run leaves an older file unchanged.
 Op save(Output prefix, const std::vector<Output>& tensors, std::vector<std::string> names,
     Site site = Site::here());
 
-// ScalarSummary: A serialized Summary protocol buffer with the elements of x as numbers (f32),
-// which event files keep and TensorBoard draws as curves. `tags` are their names, one for each
-// element, all different. NaN and infinities are kept.
+// ScalarSummary: A serialized Summary protocol buffer with the elements of x as f32 numbers, which
+// TensorBoard draws as curves. `tags` are their names, one for each element, all different. NaN and
+// infinities are kept.
 Output scalar_summary(Output x, std::vector<std::string> tags, Site site = Site::here());
 
-// ScaleRows: y[i, ...] = x[i, ...] * scale[i], where scale has the first dimensions of x, one or
-// more or none: the gradient of a loss per row. Of a row that is scaled by 0 everything is 0, what
-// is infinite or NaN, too.
+// ScaleRows: y[i, ...] = x[i, ...] * scale[i], where the dimensions of scale are the first ones of
+// x: the gradient of a loss per row. A row scaled by 0 is 0 everywhere, even where x is infinite or
+// NaN.
 Output scale_rows(Output x, Output scale, Site site = Site::here());
 
 struct ScatterAddOptions {
   std::int64_t replicas = 1;
 };
-// ScatterAdd: var[indices[i], ...] += rows[i, ...], one after the other, those of each replica in
-// turn. An index outside is an error.
+// ScatterAdd: var[indices[i], ...] += rows[i, ...], row by row and replica by replica. An index out
+// of range is an error.
 Op scatter_add(Output var, Output indices, Output rows, const ScatterAddOptions& options = {},
     Site site = Site::here());
 
 struct ScatterAlongOptions {
   std::int64_t axis = -1;
 };
-// ScatterAlong: The elements of dy added up, in their order, where `indices` took them from along
-// `axis`, in a tensor of `shape`: the gradient of TakeAlong.
+// ScatterAlong: The elements of dy added, in order, to zeros of `shape` where `indices` took them
+// from along `axis`: the gradient of TakeAlong.
 Output scatter_along(Output dy, Output indices, Output shape,
     const ScatterAlongOptions& options = {}, Site site = Site::here());
 
-// ScatterNd: Zeros of `shape` with the slices of updates added, in their order, at the indices that
-// GatherNd would take them from. An index outside is an error.
+// ScatterNd: Zeros of `shape` with the slices of updates added, in order, at the indices that
+// GatherNd would take them from. An index out of range is an error.
 Output scatter_nd(Output indices, Output updates, Output shape, Site site = Site::here());
 
 struct ScatterSubOptions {
   std::int64_t replicas = 1;
 };
-// ScatterSub: var[indices[i], ...] -= rows[i, ...], one after the other, those of each replica in
-// turn. An index outside is an error.
+// ScatterSub: var[indices[i], ...] -= rows[i, ...], row by row and replica by replica. An index out
+// of range is an error.
 Op scatter_sub(Output var, Output indices, Output rows, const ScatterSubOptions& options = {},
     Site site = Site::here());
 
 struct ScatterUpdateOptions {
   std::int64_t replicas = 1;
 };
-// ScatterUpdate: var[indices[i], ...] = rows[i, ...]: of several rows for one place the last one
-// stays, and of several replicas that of the last one. An index outside is an error.
+// ScatterUpdate: var[indices[i], ...] = rows[i, ...]. If several rows have the same index, the last
+// one (in replica order) wins. An index out of range is an error.
 Op scatter_update(Output var, Output indices, Output rows,
     const ScatterUpdateOptions& options = {}, Site site = Site::here());
 
 struct SearchSortedOptions {
   bool right = false;
 };
-// SearchSorted: How many elements of the ascending last dimension of sequence are below each value,
-// with `right` how many are not above it. A vector serves all values; else the other dimensions are
-// equal. A NaN is above all numbers. A sequence that is not sorted is an error.
+// SearchSorted: For each value, the number of elements in the ascending last dimension of sequence
+// that are below it, or with `right` not above it. A vector is used for all values; otherwise the
+// other dimensions are equal. A NaN is above all numbers. A sequence that is not sorted is an
+// error.
 Output search_sorted(Output sequence, Output values, const SearchSortedOptions& options = {},
     Site site = Site::here());
 
-// SegmentMax: y[s] = the maximum of the slices of data whose id is s, NaN where there is one; 0
-// without any. Equal maxima share the gradient equally. The ids, one for each slice data[i, ...],
-// ascend, and the last one says how many segments there are; others are an error.
+// SegmentMax: y[s] = the maximum of the slices of data whose id is s, NaN if one of them is; 0 if
+// there are none. Equal maxima share the gradient equally. The ids, one for each slice data[i,
+// ...], must be in ascending order; the last one determines the number of segments.
 Output segment_max(Output data, Output segment_ids, Site site = Site::here());
 
-// SegmentMean: y[s] = the mean of the slices of data whose id is s; 0 without any. The ids, one for
-// each slice data[i, ...], ascend, and the last one says how many segments there are; others are an
-// error.
+// SegmentMean: y[s] = the mean of the slices of data whose id is s; 0 if there are none. The ids,
+// one for each slice data[i, ...], must be in ascending order; the last one determines the number
+// of segments.
 Output segment_mean(Output data, Output segment_ids, Site site = Site::here());
 
-// SegmentMin: y[s] = the minimum of the slices of data whose id is s, NaN where there is one; 0
-// without any. Equal minima share the gradient equally. The ids, one for each slice data[i, ...],
-// ascend, and the last one says how many segments there are; others are an error.
+// SegmentMin: y[s] = the minimum of the slices of data whose id is s, NaN if one of them is; 0 if
+// there are none. Equal minima share the gradient equally. The ids, one for each slice data[i,
+// ...], must be in ascending order; the last one determines the number of segments.
 Output segment_min(Output data, Output segment_ids, Site site = Site::here());
 
-// SegmentProd: y[s] = the product of the slices of data whose id is s; 1 without any. The gradient
-// is exact with zeros. The ids, one for each slice data[i, ...], ascend, and the last one says how
-// many segments there are; others are an error.
+// SegmentProd: y[s] = the product of the slices of data whose id is s; 1 if there are none. The
+// gradient is exact even with zeros. The ids, one for each slice data[i, ...], must be in ascending
+// order; the last one determines the number of segments.
 Output segment_prod(Output data, Output segment_ids, Site site = Site::here());
 
-// SegmentSum: y[s] = the sum of the slices of data whose id is s; 0 without any. The ids, one for
-// each slice data[i, ...], ascend, and the last one says how many segments there are; others are an
-// error.
+// SegmentSum: y[s] = the sum of the slices of data whose id is s; 0 if there are none. The ids, one
+// for each slice data[i, ...], must be in ascending order; the last one determines the number of
+// segments.
 Output segment_sum(Output data, Output segment_ids, Site site = Site::here());
 
-// Select: a where the condition holds, else b. All three broadcast. The gradient of the side that
-// is not taken is 0; where that side was computed with an infinite slope, as log(x) at 0, 0 * inf
-// makes it NaN further back. Choose its argument first: select(x > 0, log(select(x > 0, x, 1)), 0).
+// Select: a where the condition is true, else b. All three broadcast. The side that is not taken
+// gets a zero gradient. If that side was computed with an infinite slope, such as log(x) at 0, then
+// 0 * inf is NaN further back; to avoid that, select its argument first: select(x > 0, log(select(x
+// > 0, x, 1)), 0).
 Output select(Output condition, const Operand& a, const Operand& b, Site site = Site::here());
 
 struct SelfAdjointEigOutputs {
   Output e;
   Output v;
 };
-// SelfAdjointEig: (x + x^T) / 2 = v diag(e) v^T for matrices [..., n, n], of x itself, which should
-// be symmetric: eigenvalues e [..., n] in ascending order and orthonormal columns v [..., n, n], of
-// each of which the first element of at least half the largest one's size is positive. Computed in
-// f64. NaN for elements that are not finite. Eigenvectors have no gradient where eigenvalues are
-// equal: nothing flows through them there.
+// SelfAdjointEig: (x + x^T) / 2 = v diag(e) v^T for matrices [..., n, n]: eigenvalues e [..., n] in
+// ascending order and eigenvectors as the orthonormal columns of v [..., n, n]; x itself should be
+// symmetric. In each column, the first element that is at least half as large as the largest is
+// positive. Computed in f64. Non-finite elements give NaN. Eigenvectors of equal eigenvalues have
+// no gradient: nothing flows through them.
 SelfAdjointEigOutputs self_adjoint_eig(Output x, Site site = Site::here());
 
 struct ShapeOptions {
   DType out_type = DType::i64;
 };
-// Shape: The dimensions of x, a vector in host memory.
+// Shape: The shape of x as a vector in host memory.
 Output shape(Output x, const ShapeOptions& options = {}, Site site = Site::here());
 
 struct ShiftOptions {
   std::int64_t axis = 0;
 };
-// Shift: y[i + by] = x[i] along `axis`: what is moved over the end is gone, and zeros (false) come
-// in.
+// Shift: y[i + by] = x[i] along `axis`: elements moved over the end are lost, and zeros (false)
+// fill the gap.
 Output shift(Output x, std::int64_t by, const ShiftOptions& options = {},
     Site site = Site::here());
 template <Integer T>
@@ -1729,7 +1736,7 @@ Output sigmoid(Output x, Site site = Site::here());
 // SigmoidGrad: dx = dy * y * (1 - y): the gradient of Sigmoid.
 Output sigmoid_grad(Output dy, Output y, Site site = Site::here());
 
-// Sign: y = 1, 0 or -1 as x is positive, zero or negative; NaN stays NaN.
+// Sign: y = 1 if x is positive, 0 if zero, -1 if negative; NaN stays NaN.
 Output sign(Output x, Site site = Site::here());
 
 // Sin: y = sin(x), x in radians.
@@ -1744,11 +1751,11 @@ struct SizeOptions {
 // Size: The number of elements of x, in host memory.
 Output size(Output x, const SizeOptions& options = {}, Site site = Site::here());
 
-// Slice: The block of x that starts at `begin` and has `size` elements along each dimension; -1
-// means the rest.
+// Slice: The block of x that starts at `begin` and has `size` elements in each dimension; -1 means
+// up to the end.
 Output slice(Output x, Output begin, Output size, Site site = Site::here());
 
-// SliceAdd: sums, of `shape`, with dy added to the block at `begin`: sums + SliceGrad(...).
+// SliceAdd: sums (of `shape`) with dy added to the block at `begin`: sums + SliceGrad(...).
 Output slice_add(Output sums, Output dy, Output begin, Output shape, Site site = Site::here());
 
 // SliceGrad: Zeros of `shape` with dy placed at `begin`: the gradient of Slice.
@@ -1761,8 +1768,8 @@ struct SoftmaxCrossEntropyWithLogitsOutputs {
   Output loss;
   Output backprop;
 };
-// SoftmaxCrossEntropyWithLogits: loss [...] of logits [...,C] against probabilities [...,C], one
-// for each row; backprop is d loss / d logits. No gradient flows to the labels.
+// SoftmaxCrossEntropyWithLogits: The loss [...] of logits [...,C] against probabilities [...,C],
+// one for each row; backprop is d loss / d logits. No gradient flows to the labels.
 SoftmaxCrossEntropyWithLogitsOutputs softmax_cross_entropy_with_logits(Output logits,
     Output labels, Site site = Site::here());
 
@@ -1789,8 +1796,8 @@ struct SortOutputs {
   Output y;
   Output indices;
 };
-// Sort: The elements along `axis` in ascending or descending order, and where they stood. Equal
-// elements keep their order, and -0 equals 0; a NaN is above all numbers, as NumPy sorts.
+// Sort: The elements along `axis` in ascending or descending order, and their original positions.
+// Equal elements keep their order, and -0 equals 0; a NaN is above all numbers, as NumPy sorts.
 SortOutputs sort(Output x, const SortOptions& options = {}, Site site = Site::here());
 template <Integer T>
 SortOutputs sort(Output x, T axis, Flag descending = false, Site site = Site::here()) {
@@ -1801,8 +1808,9 @@ struct SparseSoftmaxCrossEntropyWithLogitsOutputs {
   Output loss;
   Output backprop;
 };
-// SparseSoftmaxCrossEntropyWithLogits: loss [...] of logits [...,C] against class numbers [...],
-// one for each row; backprop is d loss / d logits. A label outside [0, C) is invalid_argument.
+// SparseSoftmaxCrossEntropyWithLogits: The loss [...] of logits [...,C] against class numbers
+// [...], one for each row; backprop is d loss / d logits. A label outside [0, C) is
+// invalid_argument.
 SparseSoftmaxCrossEntropyWithLogitsOutputs sparse_softmax_cross_entropy_with_logits(
     Output logits, Output labels, Site site = Site::here());
 
@@ -1810,7 +1818,7 @@ struct SplitOptions {
   std::int64_t axis = 0;
   std::vector<std::int64_t> sizes = {};
 };
-// Split: x cut along `axis` into N parts, equal ones or of the given sizes.
+// Split: x split along `axis` into N parts, of equal size or of the given sizes.
 std::vector<Output> split(Output x, std::int64_t n, const SplitOptions& options = {},
     Site site = Site::here());
 template <Integer T>
@@ -1823,7 +1831,7 @@ struct SpreadOptions {
   std::vector<std::int64_t> axes = {};
   bool mean = false;
 };
-// Spread: dy, the result of a reduction over `axes` of a tensor of `shape` (with or without the
+// Spread: dy, shaped like a reduction over `axes` of a tensor of `shape` (with or without the
 // reduced dimensions), repeated along them; divided by their size for `mean`. The gradient of Sum
 // and Mean.
 Output spread(Output dy, Output shape, const SpreadOptions& options = {},
@@ -1844,8 +1852,8 @@ Output squared_difference(const Operand& a, const Operand& b, Site site = Site::
 struct SqueezeOptions {
   std::vector<std::int64_t> axes = {};
 };
-// Squeeze: x without the dimensions `axes`, which must be 1; without any dimension of size 1 when
-// the list is empty.
+// Squeeze: x without the dimensions `axes`, whose size must be 1; if the list is empty, without all
+// dimensions of size 1.
 Output squeeze(Output x, const SqueezeOptions& options = {}, Site site = Site::here());
 template <class = void>
 Output squeeze(Output x, Ints axes, Site site = Site::here()) {
@@ -1862,12 +1870,13 @@ struct StridedSliceOptions {
   std::int64_t new_axis_mask = 0;
   std::int64_t shrink_axis_mask = 0;
 };
-// StridedSlice: Dimension by dimension the elements begin, begin + stride, ... before end; from the
-// end where negative, and as far as there are any. Bit i of a mask says of entry i: begin_mask and
-// end_mask, that its range has no bound there; shrink_axis_mask, that it is one index, `begin`,
-// which must be there and whose dimension goes; new_axis_mask, that it is a new dimension of size
-// 1; ellipsis_mask (one bit), that it is all dimensions that no other entry takes. Dimensions after
-// the last entry are taken whole. An ellipsis goes before a new dimension, that before an index.
+// StridedSlice: Along each dimension, the elements begin, begin + stride, ... before end; negative
+// indices count from the end, and bounds are clipped. Bit i of a mask concerns entry i: begin_mask
+// and end_mask, its range has no bound on that side; shrink_axis_mask, it is the single index
+// `begin`, which must exist, and the dimension is removed; new_axis_mask, it is a new dimension of
+// size 1; ellipsis_mask (one bit), it is all dimensions that no other entry takes. Dimensions after
+// the last entry are taken whole. Ellipsis takes precedence over a new dimension, and that over an
+// index.
 Output strided_slice(Output x, Output begin, Output end, Output strides,
     const StridedSliceOptions& options = {}, Site site = Site::here());
 
@@ -1878,7 +1887,7 @@ struct StridedSliceAddOptions {
   std::int64_t new_axis_mask = 0;
   std::int64_t shrink_axis_mask = 0;
 };
-// StridedSliceAdd: sums, of `shape`, with dy added where StridedSlice takes elements from: sums +
+// StridedSliceAdd: sums (of `shape`) with dy added where StridedSlice takes elements: sums +
 // StridedSliceGrad(...).
 Output strided_slice_add(Output sums, Output dy, Output shape, Output begin, Output end,
     Output strides, const StridedSliceAddOptions& options = {}, Site site = Site::here());
@@ -1890,23 +1899,23 @@ struct StridedSliceGradOptions {
   std::int64_t new_axis_mask = 0;
   std::int64_t shrink_axis_mask = 0;
 };
-// StridedSliceGrad: Zeros of `shape` with dy where StridedSlice takes elements from: its gradient.
+// StridedSliceGrad: Zeros of `shape` with dy where StridedSlice takes elements: its gradient.
 Output strided_slice_grad(Output dy, Output shape, Output begin, Output end, Output strides,
     const StridedSliceGradOptions& options = {}, Site site = Site::here());
 
 struct StringHashOptions {
   std::int64_t seed = 0;
 };
-// StringHash: A number in [0, buckets) for each text of x: its hash, the same in every program and
-// on every machine. Texts that differ may have one number.
+// StringHash: The hash of each string in x as a number in [0, buckets), the same in every program
+// and on every machine. Different strings may have the same number.
 Output string_hash(Output x, std::int64_t buckets, const StringHashOptions& options = {},
     Site site = Site::here());
 
 struct StringJoinOptions {
   std::string separator = "";
 };
-// StringJoin: Element by element the values one after another, with `separator` between them.
-// Scalars stand beside every element of the others, which have one shape.
+// StringJoin: The values joined elementwise, with `separator` between them. Scalars are joined to
+// every element of the others, which all have the same shape.
 Output string_join(const std::vector<Output>& values, const StringJoinOptions& options = {},
     Site site = Site::here());
 
@@ -1917,17 +1926,17 @@ struct StringSplitOutputs {
   Output parts;
   Output lengths;
 };
-// StringSplit: The parts of each text of x between separators, one text after the other, and how
-// many each has. Two separators in a row have an empty part between them. Without a separator: the
-// words between blanks, none of them empty.
+// StringSplit: The parts of each string in x between separators, all in one vector, and the number
+// of parts of each string. Two adjacent separators have an empty part between them. Without a
+// separator: the words between blanks, none of them empty.
 StringSplitOutputs string_split(Output x, const StringSplitOptions& options = {},
     Site site = Site::here());
 
 struct StringToNumberOptions {
   DType out_type = DType::f32;
 };
-// StringToNumber: The number that each text of x says, decimal, with blanks around it or not; a
-// text that says none, or one that the type cannot hold, is an error.
+// StringToNumber: The decimal number in each string of x, which blanks may surround; any other
+// string, and a number that the type cannot hold, is an error.
 Output string_to_number(Output x, const StringToNumberOptions& options = {},
     Site site = Site::here());
 
@@ -1938,19 +1947,19 @@ struct SumOptions {
   std::vector<std::int64_t> axes = {};
   bool keep_dims = false;
 };
-// Sum: The sum. Integers wrap around. Over the dimensions `axes`, all of them when the list is
-// empty; keep_dims leaves them as dimensions of size 1.
+// Sum: The sum. Integers wrap around. Reduces the dimensions `axes`, or all if the list is empty;
+// keep_dims keeps them with size 1.
 Output sum(Output x, const SumOptions& options = {}, Site site = Site::here());
 template <class = void>
 Output sum(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
   return sum(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
 }
 
-// SumToShape: x summed over the dimensions along which `shape` would be stretched to x's: the
-// gradient of a broadcast.
+// SumToShape: x summed over the dimensions that broadcasting `shape` to the shape of x would
+// repeat: the gradient of a broadcast.
 Output sum_to_shape(Output x, PartialShape shape, Site site = Site::here());
 
-// SumToShapeOf: SumToShape with the shape of `like`, whose values do not matter.
+// SumToShapeOf: SumToShape with the shape of `like`; its values are not read.
 Output sum_to_shape_of(Output x, Output like, Site site = Site::here());
 
 struct SvdOutputs {
@@ -1959,17 +1968,18 @@ struct SvdOutputs {
   Output v;
 };
 // Svd: x = u diag(s) v^T for matrices [..., m, n]: singular values s [..., k] in descending order,
-// k the smaller of m and n, and orthonormal columns u [..., m, k] and v [..., n, k]. Of each column
-// of u, the first element of at least half the largest one's size is positive. Computed in f64, by
-// Jacobi's method. NaN for elements that are not finite. Singular vectors have no gradient where
-// singular values are equal, or 0: nothing flows through them there.
+// k being the smaller of m and n, and orthonormal columns u [..., m, k] and v [..., n, k]. In each
+// column of u, the first element that is at least half as large as the largest is positive.
+// Computed in f64 by Jacobi's method. Non-finite elements give NaN. Singular vectors of equal or
+// zero singular values have no gradient: nothing flows through them.
 SvdOutputs svd(Output x, Site site = Site::here());
 
 struct TakeAlongOptions {
   std::int64_t axis = -1;
 };
-// TakeAlong: y[.., i, ..] = x[.., indices[.., i, ..], ..]: elements by their place along `axis`, as
-// TopK, Sort and ArgSort tell it. The other dimensions are equal; an index outside is an error.
+// TakeAlong: y[.., i, ..] = x[.., indices[.., i, ..], ..]: elements by their position along `axis`,
+// as returned by TopK, Sort and ArgSort. The other dimensions are equal; an index out of range is
+// an error.
 Output take_along(Output x, Output indices, const TakeAlongOptions& options = {},
     Site site = Site::here());
 template <Integer T>
@@ -1987,14 +1997,14 @@ Output tanh(Output x, Site site = Site::here());
 Output tanh_grad(Output dy, Output y, Site site = Site::here());
 
 // TextSummary: A serialized Summary protocol buffer with the strings of x, of any shape, which
-// TensorBoard shows as Markdown: a vector as a column, a matrix as a table. Bytes that are no UTF-8
-// become U+FFFD.
+// TensorBoard shows as Markdown: a vector as a column, a matrix as a table. Invalid UTF-8 becomes
+// U+FFFD.
 Output text_summary(Output x, std::string tag, Site site = Site::here());
 
-// Tile: x repeated multiples[i] times along each dimension i.
+// Tile: x repeated multiples[i] times along dimension i.
 Output tile(Output x, std::vector<std::int64_t> multiples, Site site = Site::here());
 
-// TileGrad: The sum over the copies that Tile made of a tensor of `shape`.
+// TileGrad: The sum over the copies that Tile made of a tensor of `shape`: its gradient.
 Output tile_grad(Output dy, Output shape, std::vector<std::int64_t> multiples,
     Site site = Site::here());
 
@@ -2002,8 +2012,9 @@ struct TopKOutputs {
   Output values;
   Output indices;
 };
-// TopK: The k largest elements along the last dimension, the largest first, and where they stand;
-// of equal ones the first ones. -0 equals 0; a NaN is above all numbers, as in Max and ArgMax.
+// TopK: The k largest elements along the last dimension, the largest first, and their positions;
+// equal elements in order of position. -0 equals 0; a NaN is above all numbers, as in Max and
+// ArgMax.
 TopKOutputs top_k(Output x, std::int64_t k, Site site = Site::here());
 
 struct TransposeOptions {
@@ -2022,8 +2033,8 @@ struct TruncatedNormalOptions {
   double mean = 0;
   double stddev = 1;
 };
-// TruncatedNormal: Normal numbers; those beyond two standard deviations are drawn again. New values
-// in each run, the same for the same seed, node name and run.
+// TruncatedNormal: Normally distributed numbers; those more than two standard deviations from the
+// mean are drawn again. New values in each run, but the same for the same seed, node name and run.
 Output truncated_normal(GraphBuilder& g, PartialShape shape,
     const TruncatedNormalOptions& options = {}, Site site = Site::here());
 
@@ -2049,8 +2060,8 @@ struct UniqueOutputs {
   Output index;
   Output counts;
 };
-// Unique: The values of a vector, each once, in the order of their first appearance: x[i] =
-// y[index[i]], and y[j] appears counts[j] times. All NaN are one value, as in NumPy; -0 equals 0.
+// Unique: The distinct values of a vector, in the order of their first occurrence: x[i] =
+// y[index[i]], and y[j] occurs counts[j] times. All NaN are one value, as in NumPy; -0 equals 0.
 UniqueOutputs unique(Output x, Site site = Site::here());
 
 struct UnpackOptions {
@@ -2064,47 +2075,47 @@ std::vector<Output> unpack(Output x, std::int64_t n, T axis, Site site = Site::h
   return unpack(x, n, {.axis = axis}, std::move(site));
 }
 
-// UnsortedSegmentMax: y[s] = the maximum of the slices of data whose id is s, NaN where there is
-// one; without any the lowest finite value. Equal maxima share the gradient equally. The shape of
-// segment_ids is the beginning of data's; an id outside [0, num_segments) is an error.
+// UnsortedSegmentMax: y[s] = the maximum of the slices of data whose id is s, NaN if one of them
+// is; the lowest finite value if there are none. Equal maxima share the gradient equally.
+// segment_ids has the first dimensions of data; an id outside [0, num_segments) is an error.
 Output unsorted_segment_max(Output data, Output segment_ids, Output num_segments,
     Site site = Site::here());
 
-// UnsortedSegmentMean: y[s] = the mean of the slices of data whose id is s; 0 without any. The
-// shape of segment_ids is the beginning of data's; an id outside [0, num_segments) is an error.
+// UnsortedSegmentMean: y[s] = the mean of the slices of data whose id is s; 0 if there are none.
+// segment_ids has the first dimensions of data; an id outside [0, num_segments) is an error.
 Output unsorted_segment_mean(Output data, Output segment_ids, Output num_segments,
     Site site = Site::here());
 
-// UnsortedSegmentMin: y[s] = the minimum of the slices of data whose id is s, NaN where there is
-// one; without any the largest finite value. Equal minima share the gradient equally. The shape of
-// segment_ids is the beginning of data's; an id outside [0, num_segments) is an error.
+// UnsortedSegmentMin: y[s] = the minimum of the slices of data whose id is s, NaN if one of them
+// is; the largest finite value if there are none. Equal minima share the gradient equally.
+// segment_ids has the first dimensions of data; an id outside [0, num_segments) is an error.
 Output unsorted_segment_min(Output data, Output segment_ids, Output num_segments,
     Site site = Site::here());
 
-// UnsortedSegmentProd: y[s] = the product of the slices of data whose id is s; 1 without any. The
-// gradient is exact with zeros. The shape of segment_ids is the beginning of data's; an id outside
-// [0, num_segments) is an error.
+// UnsortedSegmentProd: y[s] = the product of the slices of data whose id is s; 1 if there are none.
+// The gradient is exact even with zeros. segment_ids has the first dimensions of data; an id
+// outside [0, num_segments) is an error.
 Output unsorted_segment_prod(Output data, Output segment_ids, Output num_segments,
     Site site = Site::here());
 
-// UnsortedSegmentSum: sums[s] = the sum of the slices of data whose id is s. The shape of
-// segment_ids is the beginning of data's; an id outside [0, num_segments) is an error.
+// UnsortedSegmentSum: sums[s] = the sum of the slices of data whose id is s. segment_ids has the
+// first dimensions of data; an id outside [0, num_segments) is an error.
 Output unsorted_segment_sum(Output data, Output segment_ids, Output num_segments,
     Site site = Site::here());
 
 struct VocabularyIndexOptions {
   std::int64_t missing = -1;
 };
-// VocabularyIndex: The place of each text of x among `words`, a vector of which no two are alike;
-// `missing` for one that is not among them. The other way round is Gather.
+// VocabularyIndex: The index of each string of x in `words`, a vector of distinct strings;
+// `missing` if it is not among them. Gather is the inverse.
 Output vocabulary_index(Output x, Tensor words, const VocabularyIndexOptions& options = {},
     Site site = Site::here());
 
-// Where: The indices of all elements that are true, or not 0, in their order: [n, rank], with n
-// known when it runs. A NaN is not 0. GatherNd takes such elements.
+// Where: The indices of all elements that are true or nonzero, in order: [n, rank], where n is
+// known only in the run. A NaN is nonzero. GatherNd takes such indices.
 Output where(Output condition, Site site = Site::here());
 
-// ZerosLike: Zeros (false) of the shape and type of x.
+// ZerosLike: Zeros (false) with the shape and type of x.
 Output zeros_like(Output x, Site site = Site::here());
 
 }  // namespace troupe
