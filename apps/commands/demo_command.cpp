@@ -42,7 +42,7 @@ int run_demo(const Printing& printing) {
 
   TrainOptions network;
   network.example = "mnist-conv";
-  network.steps = 400;
+  network.steps = 200;
   network.cluster.workers = 2;
   network.cluster.replicas = 2;
   network.cluster.threads = 1;
