@@ -162,6 +162,87 @@ def seq2seq():
         logits = out(torch.tanh(mixed(torch.cat([h, weights @ encoded], 1))))
         losses.append(F.cross_entropy(logits, torch.tensor(answer), reduction="none"))
     return rows(parameter, torch.cat(losses).mean())
+@program
+def gaussian_process():
+    n, inputs = 12, 4
+    p = Parameters()
+    length, amplitude, noise = (p("process/log_length", inputs), p("process/log_amplitude"),
+                                p("process/log_noise"))
+    x = torch.sin(0.7 * torch.arange(n * inputs)).reshape(n, inputs)
+    y = torch.cos(1.3 * torch.arange(n))
+    distances = torch.cdist(x * torch.exp(-length), x * torch.exp(-length),
+                            compute_mode="donot_use_mm_for_euclid_dist").square()
+    covariance = torch.exp(2 * amplitude - 0.5 * distances) + torch.exp(2 * noise) * torch.eye(n)
+    loss = -torch.distributions.MultivariateNormal(torch.zeros(n), covariance).log_prob(y)
+    return rows(p, loss)
+
+
+@program
+def dcgan():
+    p = Parameters()
+
+    def norm(name, channels):
+        scale, offset = p(f"{name}/scale", channels), p(f"{name}/offset", channels)
+        return lambda x: F.batch_norm(x, None, None, scale, offset, training=True, eps=1e-3)
+
+    # Pictures are [n,channels,height,width] here, and filters stand last in the program.
+    def filters(name, kernel, a, b):
+        return p(f"{name}/W", kernel, kernel, a, b).permute(3, 2, 0, 1)
+
+    seed = p("generator/seed/W", 32, 7 * 7 * 32)
+    norm1 = norm("generator/norm1", 32)
+    middle = filters("generator/middle", 4, 16, 32)
+    norm2 = norm("generator/norm2", 16)
+    out, out_bias = filters("generator/out", 4, 1, 16), p("generator/out/b", 1)
+    first, first_bias = filters("discriminator/first", 4, 1, 16), p("discriminator/first/b", 16)
+    second = filters("discriminator/second", 4, 16, 32)
+    norm3 = norm("discriminator/norm", 32)
+    judge, judge_bias = p("discriminator/out/W", 7 * 7 * 32, 1), p("discriminator/out/b", 1)
+
+    def generator(z):
+        h = F.relu(norm1((z @ seed).reshape(-1, 7, 7, 32).permute(0, 3, 1, 2)))
+        h = F.relu(norm2(F.conv_transpose2d(h, middle, stride=2, padding=1)))
+        return torch.tanh(F.conv_transpose2d(h, out, out_bias, stride=2, padding=1))
+
+    def discriminator(x):
+        h = F.leaky_relu(F.conv2d(x, first, first_bias, stride=2, padding=1), 0.2)
+        h = F.leaky_relu(norm3(F.conv2d(h, second, stride=2, padding=1)), 0.2)
+        return h.permute(0, 2, 3, 1).flatten(1) @ judge + judge_bias
+
+    def wave(step, *shape):
+        count = torch.Size(shape).numel()
+        return 0.5 + 0.5 * torch.sin(step * torch.arange(count)).reshape(shape)
+
+    def loss(logits, label):
+        return F.binary_cross_entropy_with_logits(logits, torch.full_like(logits, label))
+
+    believed = discriminator(generator(wave(0.9, 3, 32)))
+    known = discriminator(2 * wave(0.3, 3, 1, 28, 28) - 1)
+    return (rows(p, loss(known, 1) + loss(believed, 0), "loss_d", ["discriminator/"]) +
+            rows(p, loss(believed, 1), "loss_g", ["generator/"]))
+
+
+@program
+def dqn():
+    p = Parameters()
+
+    def network(name):
+        layers = [(p(f"{name}/{layer}/W", a, b), p(f"{name}/{layer}/b", b))
+                  for layer, a, b in [("first", 4, 64), ("second", 64, 64), ("out", 64, 2)]]
+
+        def values(x):
+            for i, (w, b) in enumerate(layers):
+                x = (F.relu(x) if i else x) @ w + b
+            return x
+        return values
+
+    values, target = network("values"), network("target")
+    states = torch.sin(torch.arange(12.0)).reshape(3, 4)
+    after = torch.cos(torch.arange(12.0)).reshape(3, 4)
+    moves = torch.tensor([0, 1, 1])
+    reached = 1 + 0.99 * torch.tensor([1.0, 0, 1]) * target(after).max(1).values
+    guess = values(states).gather(1, moves[:, None])[:, 0]
+    return rows(p, F.smooth_l1_loss(guess, reached.detach()), only=["values/"])
 
 
 def main():
