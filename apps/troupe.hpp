@@ -11,6 +11,7 @@
 #include "actors/job/job.hpp"
 #include "actors/runtime/inherited_worker.hpp"
 #include "ops/api.hpp"
+#include "serialization/graph_io.hpp"
 #include "serialization/summary_writer.hpp"
 
 namespace troupe {

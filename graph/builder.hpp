@@ -116,6 +116,10 @@ struct NodeSpec {
 class GraphBuilder {
  public:
   explicit GraphBuilder(const OpRegistry& registry, std::uint64_t seed = 0);
+  // Goes on with a graph that was built before, such as a saved one. Its functions can be called
+  // and differentiated; gradient functions that come with it cannot be differentiated again. Throws
+  // Error for a graph that import_graph refuses.
+  GraphBuilder(const OpRegistry& registry, GraphDef graph);
   ~GraphBuilder();
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
@@ -144,6 +148,10 @@ class GraphBuilder {
     return def_.nodes[id];
   }
   Op find(std::string_view name);  // empty if there is no such node
+  // The output of this name, as Output::name() says it. Throws Error: not_found, with names that
+  // are alike, or invalid_argument for what names no output.
+  Output output(std::string_view name, const char* file = __builtin_FILE(),
+                int line = __builtin_LINE());
   // The value of a port if it is known before a run: constants, shapes, and values computed from
   // shapes. nullptr otherwise.
   const Tensor* constant(Port port) const;
@@ -261,6 +269,8 @@ class GraphBuilder {
   Status bring_inputs(NodeSpec& spec);
   Expected<Output> capture(const Output& value);
   static Status gone(const GraphBuilder& body, NodeId node);
+  void index_nodes();
+  void add_functions_of_graph();
   Status check_inputs(const NodeSpec& spec) const;
   std::vector<InferenceContext::Input> known_inputs(const std::vector<Output>& inputs) const;
   Expected<NodeDef> make_node(const OpInfo& op, NodeSpec& spec);

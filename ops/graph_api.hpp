@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "graph/builder.hpp"
 #include "ops/api/control.hpp"
@@ -37,6 +38,8 @@ class Scope {
 class Graph : public GraphBuilder {
  public:
   explicit Graph(std::uint64_t seed = 0) : GraphBuilder(ops::builtin().ops, seed) {}
+  // Goes on with a graph that was built before: Graph g{value_or_throw(read_graph("net.graph"))}.
+  explicit Graph(GraphDef def) : GraphBuilder(ops::builtin().ops, std::move(def)) {}
 
   // A new scope inside the current one; the name is made unique.
   Scope scope(std::string_view name, const char* file = __builtin_FILE(),

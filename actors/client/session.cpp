@@ -39,6 +39,7 @@
 #include "graph/node_hash.hpp"
 #include "graph/node_query.hpp"
 #include "ops/data/pipeline.hpp"
+#include "ops/graph_api.hpp"
 #include "serialization/checkpoint.hpp"
 #include "serialization/resource_state.hpp"
 #include "serialization/safetensors.hpp"
@@ -1057,6 +1058,15 @@ Session::Session(GraphBuilder& graph, Cluster cluster)
 
 Session::Session(GraphBuilder& graph, caf::actor_system& system, Cluster cluster)
     : core_(open(graph, std::move(cluster), &system)) {}
+
+Session::Session(GraphDef graph, Cluster cluster)
+    : owned_(std::make_unique<Graph>(std::move(graph))),
+      core_(open(*owned_, std::move(cluster), nullptr)) {}
+
+GraphBuilder& Session::graph() {
+  throw_if_error(graph_there(*core_));
+  return core_->graph;
+}
 
 // On a thread that must not wait (the session is owned by an event-based actor or a callback),
 // another thread closes it.

@@ -38,6 +38,7 @@ namespace detail {
 struct SessionCore;
 }
 
+class Graph;        // ops/graph_api.hpp
 class JobStep;      // actors/job/job.hpp
 class DurableRuns;  // actors/client/durable_runs.hpp
 
@@ -338,9 +339,21 @@ class Session {
   // a thread, from a blocking actor or from one spawned with caf::detached. A session that such a
   // handler destroys is closed by another thread.
   Session(GraphBuilder& graph, caf::actor_system& system, Cluster cluster = {});
+  // Of a graph that was built before, such as a saved one (serialization/graph_io.hpp), which the
+  // session owns from then on; its nodes are found by name:
+  //
+  //   Session s{value_or_throw(read_graph("net.graph"))};
+  //   s.restore("net.safetensors");
+  //   auto step = s.compile({s.graph().output("answer")}, {}, {s.graph().output("question")});
+  //
+  // Throws Error for a graph that no builder could have made.
+  explicit Session(GraphDef graph, Cluster cluster = {});
   ~Session();  // closes
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
+
+  // The graph that it runs. Throws Error if that is gone.
+  GraphBuilder& graph();
 
   // Assigns initial values to variables that have no value; with `reset` to all variables,
   // including trained and restored ones, in a run that writes (place()).
@@ -566,6 +579,7 @@ class Session {
   // has no handle among those nodes: a checkpoint would have it, but the restoring graph would not.
   Status check_state_within(std::size_t nodes) const;
 
+  const std::unique_ptr<Graph> owned_;  // before what runs it, which it outlives
   std::shared_ptr<detail::SessionCore> core_;
 };
 

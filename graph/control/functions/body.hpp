@@ -42,6 +42,8 @@ struct FunctionRecord {
   std::vector<Output> results;
   std::size_t position = 0;  // among GraphDef::functions, once finished
   bool differentiating = false;
+  // A gradient function of a graph that was built before: what it is the gradient of is not known.
+  bool loaded_gradient = false;
   std::string gradient;  // of a recursive function: its gradient function, if made
   // Of a gradient function: the function that it differentiates and itself in one body, in which
   // its arguments after the first `handles` are `inputs`. Null: the body is complete.

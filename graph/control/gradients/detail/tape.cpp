@@ -6,6 +6,11 @@
 namespace troupe {
 
 Tape tape_of(const FunctionRecord& record) {
+  if (record.loaded_gradient)
+    throw Error(unimplemented("gradients: '" + record.body->body()->function +
+                              "' is a gradient function of a saved graph, which has no further "
+                              "gradient")
+                    .at(record.body->body()->site));
   Tape tape;
   const GraphBuilder& from = record.tape ? *record.tape : *record.body;
   tape.body = from.clone();
