@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "actors/client/batcher.hpp"
 #include "actors/client/session.hpp"
 #include "actors/job/job.hpp"
 #include "actors/runtime/inherited_worker.hpp"
