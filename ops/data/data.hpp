@@ -10,6 +10,7 @@
 #include "ops/data/examples.hpp"
 #include "ops/data/files.hpp"
 #include "ops/data/record_writer.hpp"
+#include "ops/data/tales.hpp"
 
 namespace troupe::data {
 
