@@ -192,6 +192,152 @@ def seq2seq():
     return step
 
 
+@program
+def gaussian_process():
+    samples, inputs = 400, 4
+    torch.set_default_dtype(torch.float64)
+    x = 4 * torch.rand(samples, inputs) - 2
+    y = torch.sin(2 * x[:, :1]) * torch.cos(x[:, 1:2]) + 0.1 * torch.randn(samples, 1)
+    torch.set_default_dtype(torch.float32)
+    length = torch.zeros(inputs, dtype=torch.float64, requires_grad=True)
+    amplitude, noise = torch.zeros(2, dtype=torch.float64).unbind()
+    amplitude.requires_grad_(), noise.requires_grad_()
+    optimizer = torch.optim.Adam([length, amplitude, noise], lr=0.1)
+    one = torch.eye(samples, dtype=torch.float64)
+
+    def step(i):
+        a = x * torch.exp(-length)
+        squares = a.square().sum(1, keepdim=True)
+        distance = squares + squares.T - 2 * a @ a.T
+        covariance = torch.exp(2 * amplitude - 0.5 * distance) + torch.exp(2 * noise) * one
+        factor = torch.linalg.cholesky(covariance)
+        white = torch.linalg.solve_triangular(factor, y, upper=False)
+        loss = 0.5 * white.square().sum() + factor.diagonal().log().sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+@program
+def dcgan():
+    noise, batch = 32, 64
+
+    class Pictures(nn.Module):
+        def forward(self, x):
+            return x.unflatten(1, (32, 7, 7))
+
+    generator = nn.Sequential(
+        nn.Linear(noise, 7 * 7 * 32, bias=False), Pictures(), nn.BatchNorm2d(32), nn.ReLU(),
+        nn.ConvTranspose2d(32, 16, 4, 2, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU(),
+        nn.ConvTranspose2d(16, 1, 4, 2, 1), nn.Tanh())
+    discriminator = nn.Sequential(
+        nn.Conv2d(1, 16, 4, 2, 1), nn.LeakyReLU(0.2), nn.Conv2d(16, 32, 4, 2, 1, bias=False),
+        nn.BatchNorm2d(32), nn.LeakyReLU(0.2), nn.Flatten(), nn.Linear(7 * 7 * 32, 1))
+    optimizers = [torch.optim.Adam(net.parameters(), lr=1e-3, betas=(0.5, 0.999))
+                  for net in (discriminator, generator)]
+    data = torch.rand(20, batch, 1, 28, 28)
+
+    def loss(logits, label):
+        return F.binary_cross_entropy_with_logits(logits, torch.full_like(logits, label))
+
+    def step(i):
+        drawn = generator(torch.randn(batch, noise)).detach()
+        one = loss(discriminator(2 * data[i % len(data)] - 1), 1) + loss(discriminator(drawn), 0)
+        optimizers[0].zero_grad()
+        one.backward()
+        optimizers[0].step()
+        other = loss(discriminator(generator(torch.randn(batch, noise))), 1)
+        optimizers[1].zero_grad()
+        other.backward()
+        optimizers[1].step()
+        return one.item() + other.item()
+
+    return step
+
+
+@program
+def dqn():
+    batch = 64
+    values, target = (nn.Sequential(nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(),
+                                    nn.Linear(64, 2)) for _ in range(2))
+    optimizer = torch.optim.Adam(values.parameters(), lr=2.5e-4)
+    data = [(torch.randn(batch, 4).numpy(), torch.randint(2, (batch,)).numpy(),
+             torch.randn(batch, 4).numpy(), torch.ones(batch).numpy()) for _ in range(20)]
+
+    def step(i):
+        states, moves, after, goes_on = (torch.from_numpy(part) for part in data[i % len(data)])
+        with torch.no_grad():
+            reached = 1 + 0.99 * goes_on * target(after).max(1).values
+        loss = F.smooth_l1_loss(values(states).gather(1, moves[:, None])[:, 0], reached)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+@program
+def gpt():
+    letters, context, width, heads, batch = 34, 64, 64, 4, 16
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.inside, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.wide, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+        def forward(self, x):
+            parts = (part.unflatten(-1, (heads, -1)).transpose(1, 2)
+                     for part in self.inside(self.before(x)).chunk(3, -1))
+            seen = F.scaled_dot_product_attention(*parts, is_causal=True)
+            x = x + self.out(seen.transpose(1, 2).flatten(2))
+            return x + self.narrow(F.gelu(self.wide(self.between(x))))
+
+    tokens, places = nn.Embedding(letters, width), nn.Embedding(context, width)
+    rest = nn.Sequential(Block(), Block(), nn.LayerNorm(width), nn.Linear(width, letters))
+    net = nn.ModuleList([tokens, places, rest])
+    optimizer = torch.optim.AdamW(net.parameters(), lr=3e-3)
+    data = torch.randint(letters, (20, batch, context + 1))
+
+    def step(i):
+        ids = data[i % len(data)]
+        logits = rest(tokens(ids[:, :-1]) + places(torch.arange(context)))
+        loss = F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1)
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+@program
+def export():
+    batch = 64
+    net = nn.Sequential(
+        nn.ZeroPad2d((1, 2, 1, 2)), nn.Conv2d(1, 8, 5, 2), nn.ReLU(),
+        nn.ZeroPad2d((1, 2, 1, 2)), nn.Conv2d(8, 16, 5, 2), nn.ReLU(),
+        nn.Flatten(), nn.Linear(7 * 7 * 16, 10))
+    optimizer = torch.optim.Adam(net.parameters(), lr=2e-3)
+    data = [(torch.rand(batch, 1, 28, 28), torch.randint(10, (batch,))) for _ in range(20)]
+
+    def step(i):
+        pictures, labels = data[i % len(data)]
+        loss = F.cross_entropy(net(pictures), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
 torch.set_num_threads(arguments.threads)
 for name in arguments.programs or PROGRAMS:
     torch.manual_seed(1)

@@ -162,6 +162,8 @@ def seq2seq():
         logits = out(torch.tanh(mixed(torch.cat([h, weights @ encoded], 1))))
         losses.append(F.cross_entropy(logits, torch.tensor(answer), reduction="none"))
     return rows(parameter, torch.cat(losses).mean())
+
+
 @program
 def gaussian_process():
     n, inputs = 12, 4
@@ -243,6 +245,65 @@ def dqn():
     reached = 1 + 0.99 * torch.tensor([1.0, 0, 1]) * target(after).max(1).values
     guess = values(states).gather(1, moves[:, None])[:, 0]
     return rows(p, F.smooth_l1_loss(guess, reached.detach()), only=["values/"])
+
+
+@program
+def gpt():
+    vocabulary, context, width, heads, layers = 5, 8, 8, 2, 2
+    p = Parameters()
+    tokens, places = p("gpt/tokens/W", vocabulary, width), p("gpt/places/W", context, width)
+
+    def norm(name):
+        scale, offset = p(f"{name}/scale", width), p(f"{name}/offset", width)
+        return lambda x: F.layer_norm(x, [width], scale, offset, eps=1e-5)
+
+    def linear(weights, bias, a, b):
+        w, c = p(weights, a, b), p(bias, b)
+        return lambda x: x @ w + c
+
+    def attention(name):
+        query, key, value, out = (linear(f"{name}/{part}", f"{name}/{part}_bias", width, width)
+                                  for part in ["query", "key", "value", "out"])
+
+        def split(x):
+            return x.unflatten(-1, (heads, width // heads)).transpose(1, 2)
+        return lambda x: out(F.scaled_dot_product_attention(
+            split(query(x)), split(key(x)), split(value(x)), is_causal=True).transpose(1, 2).flatten(2))
+
+    def block(name):
+        before, attend, between = norm(f"{name}/norm1"), attention(f"{name}/attention"), norm(f"{name}/norm2")
+        wide = linear(f"{name}/wide/W", f"{name}/wide/b", width, 4 * width)
+        narrow = linear(f"{name}/narrow/W", f"{name}/narrow/b", 4 * width, width)
+
+        def of(x):
+            x = x + attend(before(x))
+            return x + narrow(F.gelu(wide(between(x))))
+        return of
+
+    blocks = [block(f"gpt/block{i}") for i in range(layers)]
+    last, head = norm("gpt/norm"), linear("gpt/head/W", "gpt/head/b", width, vocabulary)
+    ids = torch.arange(12).reshape(2, 6) * 7 % 5
+    after = (torch.arange(12) + 1).reshape(2, 6) * 7 % 5
+    x = F.embedding(ids, tokens) + places[:6]
+    for each in blocks:
+        x = each(x)
+    return rows(p, F.cross_entropy(head(last(x)).flatten(0, 1), after.flatten()))
+
+
+@program
+def export():
+    p = Parameters()
+    first, first_bias = p("digits/first/W", 5, 5, 1, 8).permute(3, 2, 0, 1), p("digits/first/b", 8)
+    second, second_bias = p("digits/second/W", 5, 5, 8, 16).permute(3, 2, 0, 1), p("digits/second/b", 16)
+    out, out_bias = p("digits/out/W", 7 * 7 * 16, 10), p("digits/out/b", 10)
+
+    def conv(x, filters, bias):  # of the padding of 3, 1 is before the picture
+        return F.relu(F.conv2d(F.pad(x, (1, 2, 1, 2)), filters, bias, stride=2))
+
+    x = torch.sin(0.3 * torch.arange(2 * 28 * 28)).reshape(2, 1, 28, 28)
+    h = conv(conv(x, first, first_bias), second, second_bias)
+    logits = h.permute(0, 2, 3, 1).flatten(1) @ out + out_bias
+    return rows(p, F.cross_entropy(logits, torch.tensor([3, 8])))
 
 
 def main():
