@@ -1,0 +1,68 @@
+#include "devices/cuda/nvrtc.hpp"
+
+#include <memory>
+
+namespace troupe::cuda {
+namespace {
+
+Status failed(const Nvrtc& nvrtc, CompileResult result, const char* call) {
+  if (result == 0) return ok_status();
+  return internal_error(std::string(call) + ": " + nvrtc.nvrtcGetErrorString(result));
+}
+
+std::string log_of(const Nvrtc& nvrtc, ProgramHandle program) {
+  std::size_t bytes = 0;
+  if (nvrtc.nvrtcGetProgramLogSize(program, &bytes) != 0 || bytes < 2) return "no log";
+  std::string log(bytes, '\0');
+  if (nvrtc.nvrtcGetProgramLog(program, log.data()) != 0) return "no log";
+  log.resize(bytes - 1);  // the log ends with a zero
+  return log;
+}
+
+}  // namespace
+
+Expected<Cubin> Nvrtc::compile(const std::string& source, const std::vector<std::string>& kernels,
+                               const std::string& architecture) const {
+  ProgramHandle program = nullptr;
+  TROUPE_TRY(failed(*this,
+                    nvrtcCreateProgram(&program, source.c_str(), "kernels.cu", 0, nullptr, nullptr),
+                    "nvrtcCreateProgram"));
+  const auto destroy = [this](ProgramHandle* p) { nvrtcDestroyProgram(p); };
+  const std::unique_ptr<ProgramHandle, decltype(destroy)> owner(&program, destroy);
+  for (const std::string& kernel : kernels)
+    TROUPE_TRY(
+        failed(*this, nvrtcAddNameExpression(program, kernel.c_str()), "nvrtcAddNameExpression"));
+  const std::string arch = "--gpu-architecture=" + architecture;
+  // Without contraction + - * / and sqrt have the CPU's bits.
+  const char* options[] = {arch.c_str(), "--std=c++20", "--fmad=false"};
+  if (const CompileResult compiled = nvrtcCompileProgram(program, int(std::size(options)), options);
+      compiled != 0)
+    return invalid_argument("nvrtcCompileProgram: " + std::string(nvrtcGetErrorString(compiled)) +
+                            ": " + log_of(*this, program));
+  Cubin cubin;
+  for (const std::string& kernel : kernels) {
+    const char* name = nullptr;
+    TROUPE_TRY(
+        failed(*this, nvrtcGetLoweredName(program, kernel.c_str(), &name), "nvrtcGetLoweredName"));
+    cubin.names.emplace_back(name);
+  }
+  std::size_t bytes = 0;
+  TROUPE_TRY(failed(*this, nvrtcGetCUBINSize(program, &bytes), "nvrtcGetCUBINSize"));
+  cubin.image.resize(bytes);
+  TROUPE_TRY(failed(*this, nvrtcGetCUBIN(program, cubin.image.data()), "nvrtcGetCUBIN"));
+  return cubin;
+}
+
+Expected<Nvrtc> open_nvrtc(const Search& search) {
+  TROUPE_TRY(const Library library, Library::open({"libnvrtc.so.13", "libnvrtc.so.12"}, search));
+  Nvrtc nvrtc;
+  nvrtc.path = library.path();
+  if (const char* lacks = fill(static_cast<NvrtcTable&>(nvrtc), library))
+    return failed_precondition(library.path() + " lacks " + lacks);
+  int major = 0, minor = 0;
+  TROUPE_TRY(failed(nvrtc, nvrtc.nvrtcVersion(&major, &minor), "nvrtcVersion"));
+  nvrtc.version = major * 1000 + minor * 10;
+  return nvrtc;
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,68 @@
+// Nvrtc: NVIDIA's compiler of CUDA programs as a table of functions, opened at run time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/status.hpp"
+#include "devices/cuda/library.hpp"
+
+namespace troupe::cuda {
+
+using ProgramHandle = struct OpaqueProgram*;  // nvrtcProgram
+using CompileResult = int;                    // nvrtcResult
+
+struct NvrtcTable {
+  CompileResult (*nvrtcVersion)(int* major, int* minor) = nullptr;
+  const char* (*nvrtcGetErrorString)(CompileResult) = nullptr;
+  CompileResult (*nvrtcCreateProgram)(ProgramHandle*, const char* source, const char* name,
+                                      int headers, const char* const* texts,
+                                      const char* const* names) = nullptr;
+  CompileResult (*nvrtcDestroyProgram)(ProgramHandle*) = nullptr;
+  CompileResult (*nvrtcAddNameExpression)(ProgramHandle, const char* expression) = nullptr;
+  CompileResult (*nvrtcCompileProgram)(ProgramHandle, int options,
+                                       const char* const* texts) = nullptr;
+  CompileResult (*nvrtcGetLoweredName)(ProgramHandle, const char* expression,
+                                       const char** lowered) = nullptr;
+  CompileResult (*nvrtcGetCUBINSize)(ProgramHandle, std::size_t* bytes) = nullptr;
+  CompileResult (*nvrtcGetCUBIN)(ProgramHandle, char* to) = nullptr;
+  CompileResult (*nvrtcGetProgramLogSize)(ProgramHandle, std::size_t* bytes) = nullptr;
+  CompileResult (*nvrtcGetProgramLog)(ProgramHandle, char* to) = nullptr;
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("nvrtcVersion", self.nvrtcVersion);
+    visit("nvrtcGetErrorString", self.nvrtcGetErrorString);
+    visit("nvrtcCreateProgram", self.nvrtcCreateProgram);
+    visit("nvrtcDestroyProgram", self.nvrtcDestroyProgram);
+    visit("nvrtcAddNameExpression", self.nvrtcAddNameExpression);
+    visit("nvrtcCompileProgram", self.nvrtcCompileProgram);
+    visit("nvrtcGetLoweredName", self.nvrtcGetLoweredName);
+    visit("nvrtcGetCUBINSize", self.nvrtcGetCUBINSize);
+    visit("nvrtcGetCUBIN", self.nvrtcGetCUBIN);
+    visit("nvrtcGetProgramLogSize", self.nvrtcGetProgramLogSize);
+    visit("nvrtcGetProgramLog", self.nvrtcGetProgramLog);
+  }
+};
+
+// A compiled program: its image, and the names in it of the kernels that were asked for.
+struct Cubin {
+  std::string image;
+  std::vector<std::string> names;
+};
+
+// Any thread may use it.
+struct Nvrtc : NvrtcTable {
+  std::string path;
+  int version = 0;  // 13000 is CUDA 13.0
+
+  // `kernels` are name expressions ("scale<float>"), `architecture` is such as "sm_90".
+  // invalid_argument with the compiler's log when it refuses the source.
+  Expected<Cubin> compile(const std::string& source, const std::vector<std::string>& kernels,
+                          const std::string& architecture) const;
+};
+
+// not_found, or failed_precondition for a library that cannot be used.
+Expected<Nvrtc> open_nvrtc(const Search& search);
+
+}  // namespace troupe::cuda

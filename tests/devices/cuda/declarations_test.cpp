@@ -1,0 +1,206 @@
+// Our declarations of the CUDA driver and of NVRTC against NVIDIA's, where those are installed.
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string>
+
+#include "devices/cuda/driver.hpp"
+#include "devices/cuda/nvrtc.hpp"
+
+#ifdef TROUPE_CUDA_HEADERS
+#include <cuda.h>
+#include <nvrtc.h>
+#endif
+
+using namespace troupe;
+
+#ifndef TROUPE_CUDA_HEADERS
+
+TEST_CASE("CUDA: the declarations are those of the headers") {
+  MESSAGE(
+      "skipped: no cuda.h in TROUPE_CUDA_PATH, build/cuda or /usr/local/cuda when this was "
+      "configured (wheel nvidia-cuda-runtime)");
+}
+
+#else
+
+namespace {
+
+template <class T>
+constexpr bool is_number = std::is_integral_v<T> || std::is_enum_v<T>;
+
+// Whether a call through type A does what one through type B would: the same values, in the same
+// places.
+template <class A, class B>
+struct Alike {
+  static constexpr bool value = [] {
+    if constexpr (is_number<A> && is_number<B>)
+      return sizeof(A) == sizeof(B);
+    else
+      return std::is_same_v<A, B>;
+  }();
+};
+template <class A, class B>
+struct Alike<A*, B*> {
+  static constexpr bool value = std::is_const_v<A> == std::is_const_v<B> &&
+                                Alike<std::remove_const_t<A>, std::remove_const_t<B> >::value;
+};
+template <class R, class... A, class S, class... B>
+struct Alike<R(A...), S(B...)> {
+  static constexpr bool same_count = sizeof...(A) == sizeof...(B);
+  static constexpr bool value = [] {
+    if constexpr (same_count)
+      return Alike<R, S>::value && (Alike<A, B>::value && ...);
+    else
+      return false;
+  }();
+};
+// What a handle points to has no type of its own elsewhere.
+template <>
+struct Alike<cuda::OpaqueContext, CUctx_st> : std::true_type {};
+template <>
+struct Alike<cuda::OpaqueStream, CUstream_st> : std::true_type {};
+template <>
+struct Alike<cuda::OpaqueEvent, CUevent_st> : std::true_type {};
+template <>
+struct Alike<cuda::OpaqueModule, CUmod_st> : std::true_type {};
+template <>
+struct Alike<cuda::OpaqueFunction, CUfunc_st> : std::true_type {};
+template <>
+struct Alike<cuda::OpaqueProgram, _nvrtcProgram> : std::true_type {};
+
+// A wrong declaration does not compile.
+template <class Ours, class Theirs>
+void compare(const char* name, std::set<std::string>& compared) {
+  static_assert(Alike<Ours, Theirs>::value, "a function is declared otherwise by NVIDIA");
+  compared.insert(name);
+}
+
+template <class Table>
+void all_of(const std::set<std::string>& compared) {
+  const Table table;
+  std::size_t count = 0;
+  Table::each(table, [&](const char* name, const auto&) {
+    CHECK_MESSAGE(compared.count(name) == 1, name);
+    ++count;
+  });
+  CHECK(count == compared.size());
+}
+
+// Planted mistakes that the comparison has to find.
+static_assert(!Alike<cuda::Result (*)(int), CUresult (*)(int, int)>::value);
+static_assert(!Alike<cuda::Result (*)(std::size_t), CUresult (*)(unsigned)>::value);
+static_assert(!Alike<cuda::Result (*)(void*), CUresult (*)(const void*)>::value);
+static_assert(!Alike<cuda::Result (*)(cuda::EventHandle), CUresult (*)(CUstream)>::value);
+
+}  // namespace
+
+TEST_CASE("CUDA: the declarations are those of the headers") {
+  using D = cuda::DriverTable;
+  std::set<std::string> done;
+  compare<decltype(D::cuInit), decltype(&::cuInit)>("cuInit", done);
+  compare<decltype(D::cuDriverGetVersion), decltype(&::cuDriverGetVersion)>("cuDriverGetVersion",
+                                                                            done);
+  compare<decltype(D::cuGetErrorName), decltype(&::cuGetErrorName)>("cuGetErrorName", done);
+  compare<decltype(D::cuGetErrorString), decltype(&::cuGetErrorString)>("cuGetErrorString", done);
+  compare<decltype(D::cuDeviceGetCount), decltype(&::cuDeviceGetCount)>("cuDeviceGetCount", done);
+  compare<decltype(D::cuDeviceGet), decltype(&::cuDeviceGet)>("cuDeviceGet", done);
+  compare<decltype(D::cuDeviceGetName), decltype(&::cuDeviceGetName)>("cuDeviceGetName", done);
+  compare<decltype(D::cuDeviceTotalMem_v2), decltype(&::cuDeviceTotalMem_v2)>("cuDeviceTotalMem_v2",
+                                                                              done);
+  compare<decltype(D::cuDeviceGetAttribute), decltype(&::cuDeviceGetAttribute)>(
+      "cuDeviceGetAttribute", done);
+  compare<decltype(D::cuDevicePrimaryCtxRetain), decltype(&::cuDevicePrimaryCtxRetain)>(
+      "cuDevicePrimaryCtxRetain", done);
+  compare<decltype(D::cuDevicePrimaryCtxRelease_v2), decltype(&::cuDevicePrimaryCtxRelease_v2)>(
+      "cuDevicePrimaryCtxRelease_v2", done);
+  compare<decltype(D::cuCtxSetCurrent), decltype(&::cuCtxSetCurrent)>("cuCtxSetCurrent", done);
+  compare<decltype(D::cuMemGetInfo_v2), decltype(&::cuMemGetInfo_v2)>("cuMemGetInfo_v2", done);
+  compare<decltype(D::cuMemAlloc_v2), decltype(&::cuMemAlloc_v2)>("cuMemAlloc_v2", done);
+  compare<decltype(D::cuMemFree_v2), decltype(&::cuMemFree_v2)>("cuMemFree_v2", done);
+  compare<decltype(D::cuMemHostAlloc), decltype(&::cuMemHostAlloc)>("cuMemHostAlloc", done);
+  compare<decltype(D::cuMemFreeHost), decltype(&::cuMemFreeHost)>("cuMemFreeHost", done);
+  compare<decltype(D::cuMemcpyHtoDAsync_v2), decltype(&::cuMemcpyHtoDAsync_v2)>(
+      "cuMemcpyHtoDAsync_v2", done);
+  compare<decltype(D::cuMemcpyDtoHAsync_v2), decltype(&::cuMemcpyDtoHAsync_v2)>(
+      "cuMemcpyDtoHAsync_v2", done);
+  compare<decltype(D::cuMemcpyDtoDAsync_v2), decltype(&::cuMemcpyDtoDAsync_v2)>(
+      "cuMemcpyDtoDAsync_v2", done);
+  compare<decltype(D::cuMemsetD8Async), decltype(&::cuMemsetD8Async)>("cuMemsetD8Async", done);
+  compare<decltype(D::cuStreamCreateWithPriority), decltype(&::cuStreamCreateWithPriority)>(
+      "cuStreamCreateWithPriority", done);
+  compare<decltype(D::cuStreamDestroy_v2), decltype(&::cuStreamDestroy_v2)>("cuStreamDestroy_v2",
+                                                                            done);
+  compare<decltype(D::cuStreamSynchronize), decltype(&::cuStreamSynchronize)>("cuStreamSynchronize",
+                                                                              done);
+  compare<decltype(D::cuStreamWaitEvent), decltype(&::cuStreamWaitEvent)>("cuStreamWaitEvent",
+                                                                          done);
+  compare<decltype(D::cuEventCreate), decltype(&::cuEventCreate)>("cuEventCreate", done);
+  compare<decltype(D::cuEventDestroy_v2), decltype(&::cuEventDestroy_v2)>("cuEventDestroy_v2",
+                                                                          done);
+  compare<decltype(D::cuEventRecord), decltype(&::cuEventRecord)>("cuEventRecord", done);
+  compare<decltype(D::cuEventQuery), decltype(&::cuEventQuery)>("cuEventQuery", done);
+  compare<decltype(D::cuEventSynchronize), decltype(&::cuEventSynchronize)>("cuEventSynchronize",
+                                                                            done);
+  compare<decltype(D::cuModuleLoadData), decltype(&::cuModuleLoadData)>("cuModuleLoadData", done);
+  compare<decltype(D::cuModuleUnload), decltype(&::cuModuleUnload)>("cuModuleUnload", done);
+  compare<decltype(D::cuModuleGetFunction), decltype(&::cuModuleGetFunction)>("cuModuleGetFunction",
+                                                                              done);
+  compare<decltype(D::cuLaunchKernel), decltype(&::cuLaunchKernel)>("cuLaunchKernel", done);
+  all_of<D>(done);
+}
+
+TEST_CASE("CUDA: the declarations of NVRTC are those of the header") {
+  using N = cuda::NvrtcTable;
+  std::set<std::string> done;
+  compare<decltype(N::nvrtcVersion), decltype(&::nvrtcVersion)>("nvrtcVersion", done);
+  compare<decltype(N::nvrtcGetErrorString), decltype(&::nvrtcGetErrorString)>("nvrtcGetErrorString",
+                                                                              done);
+  compare<decltype(N::nvrtcCreateProgram), decltype(&::nvrtcCreateProgram)>("nvrtcCreateProgram",
+                                                                            done);
+  compare<decltype(N::nvrtcDestroyProgram), decltype(&::nvrtcDestroyProgram)>("nvrtcDestroyProgram",
+                                                                              done);
+  compare<decltype(N::nvrtcAddNameExpression), decltype(&::nvrtcAddNameExpression)>(
+      "nvrtcAddNameExpression", done);
+  compare<decltype(N::nvrtcCompileProgram), decltype(&::nvrtcCompileProgram)>("nvrtcCompileProgram",
+                                                                              done);
+  compare<decltype(N::nvrtcGetLoweredName), decltype(&::nvrtcGetLoweredName)>("nvrtcGetLoweredName",
+                                                                              done);
+  compare<decltype(N::nvrtcGetCUBINSize), decltype(&::nvrtcGetCUBINSize)>("nvrtcGetCUBINSize",
+                                                                          done);
+  compare<decltype(N::nvrtcGetCUBIN), decltype(&::nvrtcGetCUBIN)>("nvrtcGetCUBIN", done);
+  compare<decltype(N::nvrtcGetProgramLogSize), decltype(&::nvrtcGetProgramLogSize)>(
+      "nvrtcGetProgramLogSize", done);
+  compare<decltype(N::nvrtcGetProgramLog), decltype(&::nvrtcGetProgramLog)>("nvrtcGetProgramLog",
+                                                                            done);
+  all_of<N>(done);
+}
+
+TEST_CASE("CUDA: the constants are those of the header") {
+  CHECK(cuda::kSuccess == CUDA_SUCCESS);
+  CHECK(cuda::kInvalidValue == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuda::kOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(cuda::kNotInitialized == CUDA_ERROR_NOT_INITIALIZED);
+  CHECK(cuda::kDeinitialized == CUDA_ERROR_DEINITIALIZED);
+  CHECK(cuda::kStubLibrary == CUDA_ERROR_STUB_LIBRARY);
+  CHECK(cuda::kNoDevice == CUDA_ERROR_NO_DEVICE);
+  CHECK(cuda::kInvalidDevice == CUDA_ERROR_INVALID_DEVICE);
+  CHECK(cuda::kInvalidImage == CUDA_ERROR_INVALID_IMAGE);
+  CHECK(cuda::kInvalidContext == CUDA_ERROR_INVALID_CONTEXT);
+  CHECK(cuda::kInvalidHandle == CUDA_ERROR_INVALID_HANDLE);
+  CHECK(cuda::kNotFound == CUDA_ERROR_NOT_FOUND);
+  CHECK(cuda::kNotReady == CUDA_ERROR_NOT_READY);
+  CHECK(cuda::kIllegalAddress == CUDA_ERROR_ILLEGAL_ADDRESS);
+  CHECK(cuda::kLaunchOutOfResources == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+  CHECK(cuda::kLaunchFailed == CUDA_ERROR_LAUNCH_FAILED);
+  CHECK(cuda::kSystemDriverMismatch == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
+  CHECK(cuda::kStreamNonBlocking == CU_STREAM_NON_BLOCKING);
+  CHECK(cuda::kEventBlockingSync == CU_EVENT_BLOCKING_SYNC);
+  CHECK(cuda::kEventDisableTiming == CU_EVENT_DISABLE_TIMING);
+  CHECK(cuda::kHostAllocPortable == CU_MEMHOSTALLOC_PORTABLE);
+  CHECK(cuda::kMultiprocessors == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  CHECK(cuda::kComputeMajor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  CHECK(cuda::kComputeMinor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+}
+
+#endif
