@@ -1,9 +1,6 @@
 #include "devices/fake/fake_device.hpp"
 
 #include <doctest/doctest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cmath>
@@ -11,6 +8,7 @@
 #include <thread>
 
 #include "tests/devices/conformance.hpp"
+#include "tests/devices/touch.hpp"
 
 using namespace troupe;
 using namespace troupe::conformance;
@@ -19,25 +17,6 @@ namespace {
 
 Subject fake(FakeOptions options = {}) {
   return Subject("fake", make_fake_device(device_name("fake"), options));
-}
-
-// What a child process does when it touches `address`: 0 it may, 42 it faults.
-int touch(const void* address, bool write) {
-  const pid_t child = fork();
-  if (child == 0) {
-    struct sigaction action = {};
-    action.sa_handler = [](int) { _exit(42); };
-    sigaction(SIGSEGV, &action, nullptr);
-    auto* byte = static_cast<volatile char*>(const_cast<void*>(address));
-    if (write)
-      *byte = 1;
-    else [[maybe_unused]]
-      char c = *byte;
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 // Adds 1 to every element, as a kernel would: on the aliases, made at issue.
@@ -62,12 +41,12 @@ TEST_CASE("the host faults on the memory of a fake device") {
   for (std::int64_t n : {0, 1, 1000, 1'000'000}) {
     Tensor t = Tensor::make(DType::f32, Shape{n}, d->allocator()).value();
     CHECK(t.space() == MemorySpace::device);
-    CHECK(touch(t.raw(), false) == 42);
-    CHECK(touch(t.raw(), true) == 42);
-    CHECK(touch(device_alias(*d, t).raw(), false) == 0);
+    CHECK(test::touch(t.raw(), false) == test::kFaults);
+    CHECK(test::touch(t.raw(), true) == test::kFaults);
+    CHECK(test::touch(device_alias(*d, t).raw(), false) == 0);
   }
   Tensor host = Tensor::make(DType::f32, Shape{4}, d->host_allocator()).value();
-  CHECK(touch(host.raw(), true) == 0);
+  CHECK(test::touch(host.raw(), true) == 0);
   CHECK(device_alias(*d, host).raw() == host.raw());
 }
 

@@ -1,0 +1,41 @@
+// The fake driver of tests/fake_cuda, for tests of this process.
+#pragma once
+
+#include <stdlib.h>
+
+#include <string>
+
+#include "devices/cuda/driver.hpp"
+#include "tests/fake_cuda/fake_cuda.hpp"
+#include "tests/paths.hpp"
+
+namespace troupe::test {
+
+inline cuda::Search fake_cuda_search() { return {{build_dir() + "/fake-cuda"}, false}; }
+
+// TROUPE_FAKE_CUDA while it lives. For tests without other threads.
+class FakeCuda {
+ public:
+  explicit FakeCuda(const std::string& options) { setenv("TROUPE_FAKE_CUDA", options.c_str(), 1); }
+  ~FakeCuda() { unsetenv("TROUPE_FAKE_CUDA"); }
+  FakeCuda(const FakeCuda&) = delete;
+  FakeCuda& operator=(const FakeCuda&) = delete;
+};
+
+template <class Function>
+Function of_fake_cuda(const char* name) {
+  auto library = cuda::Library::open({"libcuda.so.1"}, fake_cuda_search());
+  TROUPE_CHECK(library.ok(), "the fake driver is built");
+  return reinterpret_cast<Function>(library->find(name));
+}
+
+inline std::size_t count_in_fake_cuda(const char* what) {
+  return of_fake_cuda<fake_cuda::Count>("troupe_fake_count")(what);
+}
+inline void register_in_fake_cuda(const char* name, fake_cuda::Run run,
+                                  const std::vector<std::size_t>& sizes) {
+  of_fake_cuda<fake_cuda::Register>("troupe_fake_register")(name, run, sizes.data(),
+                                                            int(sizes.size()));
+}
+
+}  // namespace troupe::test

@@ -1,0 +1,533 @@
+// The functions that the fake driver exports.
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "devices/cuda/driver.hpp"
+#include "tests/fake_cuda/machine.hpp"
+
+using namespace troupe::cuda;
+using namespace troupe::fake_cuda;
+
+namespace troupe::cuda {
+
+struct OpaqueContext {
+  explicit OpaqueContext(const Options& options) : gpu(options) {}
+  Gpu gpu;
+  int holders = 1;
+};
+struct OpaqueFunction {
+  Run run;
+  std::vector<std::size_t> sizes;
+};
+struct OpaqueModule {};
+
+}  // namespace troupe::cuda
+
+namespace {
+
+// Of the whole driver.
+struct Driving {
+  std::mutex mutex;
+  std::map<DeviceId, OpaqueContext*> contexts;
+  std::map<std::string, OpaqueFunction, std::less<>> kernels;
+  std::map<char*, std::size_t> pinned;
+  std::size_t pageable_copies = 0, modules = 0;
+};
+
+Driving& driving() {
+  static Driving* one = new Driving;  // threads may outlive static objects
+  return *one;
+}
+
+thread_local ContextHandle current = nullptr;
+
+// Calls `body(gpu)` with the mutex of the current context's GPU, unless it has failed.
+template <class Body>
+Result on_gpu(Body&& body) {
+  if (!current) return kInvalidContext;
+  Gpu& gpu = current->gpu;
+  std::unique_lock lock(gpu.mutex);
+  if (gpu.sticky != kSuccess) return gpu.sticky;
+  return body(gpu, lock);
+}
+
+bool is_pinned(const void* data, std::size_t bytes) {
+  Driving& d = driving();
+  std::lock_guard lock(d.mutex);
+  const auto* at = static_cast<const char*>(data);
+  auto block = d.pinned.upper_bound(const_cast<char*>(at));
+  if (block == d.pinned.begin()) return false;
+  --block;
+  return at + bytes <= block->first + block->second;
+}
+
+void count_pageable() {
+  std::lock_guard lock(driving().mutex);
+  ++driving().pageable_copies;
+}
+
+// The legacy stream is nobody's.
+Result issue(Gpu& gpu, StreamHandle stream, Work work) {
+  if (gpu.streams.count(stream) == 0) return kInvalidHandle;
+  stream->items.push_back(std::move(work));
+  gpu.changed.notify_all();
+  return kSuccess;
+}
+
+struct Error {
+  Result result;
+  const char *name, *text;
+};
+constexpr Error kErrors[] = {
+    {kSuccess, "CUDA_SUCCESS", "no error"},
+    {kInvalidValue, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {kOutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {kStubLibrary, "CUDA_ERROR_STUB_LIBRARY", "CUDA driver is a stub library"},
+    {kNoDevice, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {kInvalidDevice, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {kInvalidImage, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
+    {kInvalidContext, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {kInvalidHandle, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {kNotFound, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {kNotReady, "CUDA_ERROR_NOT_READY", "device not ready"},
+    {kIllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+};
+
+const Error* error_of(Result result) {
+  for (const Error& error : kErrors)
+    if (error.result == result) return &error;
+  return nullptr;
+}
+
+// A kernel's arguments at the time of the launch.
+class Arguments {
+ public:
+  Arguments(const std::vector<std::size_t>& sizes, void** values) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      values_.emplace_back((sizes[i] + 7) / 8);
+      std::memcpy(values_.back().data(), values[i], sizes[i]);
+    }
+  }
+  // Device addresses become such that the fake can touch. False: one is of no live block.
+  bool translate(const Memory& memory) {
+    for (auto& value : values_)
+      for (std::uint64_t& word : value) {
+        if (!memory.inside(word)) continue;
+        char* view = memory.view(word, 1);
+        if (!view) return false;
+        word = reinterpret_cast<std::uint64_t>(view);
+      }
+    return true;
+  }
+  std::vector<const void*> pointers() const {
+    std::vector<const void*> out;
+    for (const auto& value : values_) out.push_back(value.data());
+    return out;
+  }
+
+ private:
+  std::vector<std::vector<std::uint64_t>> values_;
+};
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int troupe_fake_driver() { return 1; }
+
+void troupe_fake_register(const char* name, Run run, const std::size_t* sizes, int count) {
+  std::lock_guard lock(driving().mutex);
+  driving().kernels[name] = {run, {sizes, sizes + count}};
+}
+
+std::size_t troupe_fake_count(const char* what) {
+  Driving& d = driving();
+  std::lock_guard lock(d.mutex);
+  const std::string_view key = what;
+  if (key == "pageable_copies") return d.pageable_copies;
+  if (key == "modules") return d.modules;
+  if (key == "pinned") return d.pinned.size();
+  if (key == "contexts") return d.contexts.size();
+  std::size_t count = 0;
+  for (auto& [id, context] : d.contexts) {
+    Gpu& gpu = context->gpu;
+    std::lock_guard of_gpu(gpu.mutex);
+    if (key == "streams")
+      count += gpu.streams.size();
+    else if (key == "events")
+      count += gpu.events.size();
+    else if (key == "blocks")
+      count += gpu.memory.blocks();
+    else
+      std::abort();
+  }
+  return count;
+}
+
+Result cuInit(unsigned) {
+  const Options options = Options::from_environment();
+  if (options.stub) return kStubLibrary;
+  return options.devices == 0 ? kNoDevice : kSuccess;
+}
+Result cuDriverGetVersion(int* version) {
+  *version = Options::from_environment().version;
+  return kSuccess;
+}
+Result cuGetErrorName(Result result, const char** name) {
+  const Error* error = error_of(result);
+  *name = error ? error->name : nullptr;
+  return error ? kSuccess : kInvalidValue;
+}
+Result cuGetErrorString(Result result, const char** text) {
+  const Error* error = error_of(result);
+  *text = error ? error->text : nullptr;
+  return error ? kSuccess : kInvalidValue;
+}
+
+Result cuDeviceGetCount(int* count) {
+  *count = Options::from_environment().devices;
+  return kSuccess;
+}
+Result cuDeviceGet(DeviceId* device, int ordinal) {
+  if (ordinal < 0 || ordinal >= Options::from_environment().devices) return kInvalidDevice;
+  *device = ordinal;
+  return kSuccess;
+}
+Result cuDeviceGetName(char* name, int bytes, DeviceId) {
+  std::strncpy(name, "Fake GPU", std::size_t(bytes));
+  return kSuccess;
+}
+Result cuDeviceTotalMem_v2(std::size_t* bytes, DeviceId) {
+  *bytes = Options::from_environment().memory;
+  return kSuccess;
+}
+Result cuDeviceGetAttribute(int* value, int attribute, DeviceId) {
+  switch (attribute) {
+    case kMultiprocessors:
+      *value = 2;
+      return kSuccess;
+    case kComputeMajor:
+      *value = 9;
+      return kSuccess;
+    case kComputeMinor:
+      *value = 0;
+      return kSuccess;
+    default:
+      return kInvalidValue;
+  }
+}
+
+Result cuDevicePrimaryCtxRetain(ContextHandle* context, DeviceId device) {
+  Driving& d = driving();
+  std::lock_guard lock(d.mutex);
+  OpaqueContext*& one = d.contexts[device];
+  if (one)
+    ++one->holders;
+  else
+    one = new OpaqueContext(Options::from_environment());
+  *context = one;
+  return kSuccess;
+}
+// The next to retain it gets a fresh one. (A real process has seen its last context after a sticky
+// error; tests want more of them.)
+Result cuDevicePrimaryCtxRelease_v2(DeviceId device) {
+  Driving& d = driving();
+  OpaqueContext* last = nullptr;
+  {
+    std::lock_guard lock(d.mutex);
+    const auto found = d.contexts.find(device);
+    if (found == d.contexts.end()) return kInvalidContext;
+    if (--found->second->holders > 0) return kSuccess;
+    last = found->second;
+    d.contexts.erase(found);
+  }
+  if (current == last) current = nullptr;
+  delete last;
+  return kSuccess;
+}
+Result cuCtxSetCurrent(ContextHandle context) {
+  current = context;
+  return kSuccess;
+}
+
+Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  return on_gpu([&](Gpu& gpu, auto&) {
+    *free = gpu.memory.free_bytes();
+    *total = gpu.options.memory;
+    return kSuccess;
+  });
+}
+Result cuMemAlloc_v2(DeviceAddress* address, std::size_t bytes) {
+  return on_gpu([&](Gpu& gpu, auto&) {
+    if (++gpu.allocations == gpu.options.out_of_memory_at) return kOutOfMemory;
+    *address = gpu.memory.allocate(bytes);
+    return *address != 0 ? kSuccess : kOutOfMemory;
+  });
+}
+// Waits for all work, as NVIDIA's does.
+Result cuMemFree_v2(DeviceAddress address) {
+  return on_gpu([&](Gpu& gpu, std::unique_lock<std::mutex>& lock) {
+    gpu.changed.wait(lock, [&] { return gpu.idle(); });
+    return gpu.memory.free(address) ? kSuccess : kInvalidValue;
+  });
+}
+Result cuMemHostAlloc(void** data, std::size_t bytes, unsigned) {
+  const Result result = on_gpu([&](Gpu& gpu, auto&) {
+    if (gpu.options.no_pinned) return kOutOfMemory;
+    *data = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    return *data ? kSuccess : kOutOfMemory;
+  });
+  if (result == kSuccess) {
+    std::lock_guard lock(driving().mutex);
+    driving().pinned[static_cast<char*>(*data)] = bytes;
+  }
+  return result;
+}
+Result cuMemFreeHost(void* data) {
+  {
+    std::lock_guard lock(driving().mutex);
+    if (driving().pinned.erase(static_cast<char*>(data)) == 0) return kInvalidValue;
+  }
+  std::free(data);
+  return kSuccess;
+}
+
+// Memory that is not pinned makes the copy wait, as it does on a GPU.
+Result cuMemcpyHtoDAsync_v2(DeviceAddress to, const void* from, std::size_t bytes,
+                            StreamHandle stream) {
+  const bool pinned = is_pinned(from, bytes);
+  if (!pinned) count_pageable();
+  return on_gpu([&](Gpu& gpu, auto&) {
+    char* view = gpu.memory.view(to, bytes);
+    if (!view) return kInvalidValue;
+    if (pinned)
+      return issue(gpu, stream, [=](Gpu&) {
+        std::memcpy(view, from, bytes);
+        return kSuccess;
+      });
+    const auto* first = static_cast<const char*>(from);
+    return issue(gpu, stream, [view, copied = std::vector<char>(first, first + bytes)](Gpu&) {
+      std::memcpy(view, copied.data(), copied.size());
+      return kSuccess;
+    });
+  });
+}
+Result cuMemcpyDtoHAsync_v2(void* to, DeviceAddress from, std::size_t bytes, StreamHandle stream) {
+  const bool pinned = is_pinned(to, bytes);
+  if (!pinned) count_pageable();
+  return on_gpu([&](Gpu& gpu, std::unique_lock<std::mutex>& lock) {
+    char* view = gpu.memory.view(from, bytes);
+    if (!view) return kInvalidValue;
+    const Result result = issue(gpu, stream, [=](Gpu&) {
+      std::memcpy(to, view, bytes);
+      return kSuccess;
+    });
+    if (!pinned && result == kSuccess)
+      gpu.changed.wait(lock, [&] { return stream->items.empty() && !stream->busy; });
+    return result != kSuccess ? result : gpu.sticky;
+  });
+}
+Result cuMemcpyDtoDAsync_v2(DeviceAddress to, DeviceAddress from, std::size_t bytes,
+                            StreamHandle stream) {
+  return on_gpu([&](Gpu& gpu, auto&) {
+    char* target = gpu.memory.view(to, bytes);
+    const char* source = gpu.memory.view(from, bytes);
+    if (!target || !source) return kInvalidValue;
+    return issue(gpu, stream, [=](Gpu&) {
+      std::memmove(target, source, bytes);
+      return kSuccess;
+    });
+  });
+}
+Result cuMemsetD8Async(DeviceAddress address, unsigned char value, std::size_t bytes,
+                       StreamHandle stream) {
+  return on_gpu([&](Gpu& gpu, auto&) {
+    char* view = gpu.memory.view(address, bytes);
+    if (!view) return kInvalidValue;
+    return issue(gpu, stream, [=](Gpu&) {
+      std::memset(view, value, bytes);
+      return kSuccess;
+    });
+  });
+}
+
+Result cuStreamCreateWithPriority(StreamHandle* stream, unsigned, int) {
+  return on_gpu([&](Gpu& gpu, auto&) {
+    *stream = new OpaqueStream(gpu, gpu.options.seed * 31 + ++gpu.streams_made);
+    gpu.streams.insert(*stream);
+    return kSuccess;
+  });
+}
+// Also after a sticky error, so that nothing is left.
+Result cuStreamDestroy_v2(StreamHandle stream) {
+  if (!current) return kInvalidContext;
+  {
+    std::lock_guard lock(current->gpu.mutex);
+    if (current->gpu.streams.erase(stream) == 0) return kInvalidHandle;
+  }
+  delete stream;
+  return kSuccess;
+}
+Result cuStreamSynchronize(StreamHandle stream) {
+  return on_gpu([&](Gpu& gpu, std::unique_lock<std::mutex>& lock) {
+    if (gpu.streams.count(stream) == 0) return kInvalidHandle;
+    gpu.changed.wait(lock, [&] { return stream->items.empty() && !stream->busy; });
+    return gpu.sticky;
+  });
+}
+Result cuStreamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {
+  return on_gpu([&](Gpu& gpu, auto&) {
+    if (gpu.events.count(event) == 0) return kInvalidHandle;
+    return issue(gpu, stream, [event, until = event->recorded](Gpu& g) {
+      std::unique_lock lock(g.mutex);
+      g.changed.wait(lock, [&] { return event->reached >= until || g.sticky != kSuccess; });
+      return kSuccess;
+    });
+  });
+}
+Result cuEventCreate(EventHandle* event, unsigned) {
+  return on_gpu([&](Gpu& gpu, auto&) {
+    *event = new OpaqueEvent(gpu);
+    gpu.events.insert(*event);
+    return kSuccess;
+  });
+}
+Result cuEventDestroy_v2(EventHandle event) {
+  if (!current) return kInvalidContext;
+  std::lock_guard lock(current->gpu.mutex);
+  if (current->gpu.events.erase(event) == 0) return kInvalidHandle;
+  delete event;
+  return kSuccess;
+}
+Result cuEventRecord(EventHandle event, StreamHandle stream) {
+  return on_gpu([&](Gpu& gpu, auto&) {
+    if (gpu.events.count(event) == 0) return kInvalidHandle;
+    return issue(gpu, stream, [event, number = ++event->recorded](Gpu& g) {
+      std::lock_guard lock(g.mutex);
+      event->reached = std::max(event->reached, number);
+      g.changed.notify_all();
+      return kSuccess;
+    });
+  });
+}
+Result cuEventQuery(EventHandle event) {
+  return on_gpu([&](Gpu& gpu, auto&) {
+    if (gpu.events.count(event) == 0) return kInvalidHandle;
+    return event->reached >= event->recorded ? kSuccess : kNotReady;
+  });
+}
+Result cuEventSynchronize(EventHandle event) {
+  return on_gpu([&](Gpu& gpu, std::unique_lock<std::mutex>& lock) {
+    if (gpu.events.count(event) == 0) return kInvalidHandle;
+    gpu.changed.wait(lock, [&, until = event->recorded] {
+      return event->reached >= until || gpu.sticky != kSuccess;
+    });
+    return gpu.sticky;
+  });
+}
+
+Result cuModuleLoadData(ModuleHandle* module, const void* image) {
+  const auto* bytes = static_cast<const char*>(image);
+  const bool known = std::memcmp(bytes,
+                                 "\x7f"
+                                 "ELF",
+                                 4) == 0 ||
+                     std::strcmp(bytes, kImage) == 0;
+  const Result result = on_gpu([&](Gpu&, auto&) { return known ? kSuccess : kInvalidImage; });
+  if (result != kSuccess) return result;
+  *module = new OpaqueModule;
+  std::lock_guard lock(driving().mutex);
+  ++driving().modules;
+  return kSuccess;
+}
+Result cuModuleUnload(ModuleHandle module) {
+  if (!current) return kInvalidContext;
+  delete module;
+  std::lock_guard lock(driving().mutex);
+  --driving().modules;
+  return kSuccess;
+}
+Result cuModuleGetFunction(FunctionHandle* function, ModuleHandle, const char* name) {
+  if (const Result result = on_gpu([](Gpu&, auto&) { return kSuccess; }); result != kSuccess)
+    return result;
+  std::lock_guard lock(driving().mutex);
+  const auto found = driving().kernels.find(std::string_view(name));
+  if (found == driving().kernels.end()) return kNotFound;
+  *function = &found->second;
+  return kSuccess;
+}
+Result cuLaunchKernel(FunctionHandle function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                      unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                      StreamHandle stream, void** values, void**) {
+  const std::array<unsigned, 3> grid = {grid_x, grid_y, grid_z};
+  const std::array<unsigned, 3> block = {block_x, block_y, block_z};
+  // Limits of sm_90.
+  const bool some = std::count(grid.begin(), grid.end(), 0u) == 0 &&
+                    std::count(block.begin(), block.end(), 0u) == 0;
+  if (!some || grid[1] > 65535 || grid[2] > 65535 || shared_bytes > 232448 ||
+      std::uint64_t(block[0]) * block[1] * block[2] > 1024)
+    return kInvalidValue;
+  return on_gpu([&](Gpu& gpu, auto&) {
+    return issue(gpu, stream, [=, a = Arguments(function->sizes, values)](Gpu& g) mutable {
+      {
+        std::lock_guard lock(g.mutex);
+        if (++g.launches == g.options.launch_error_at) return Result(g.options.error);
+        if (!a.translate(g.memory)) return kIllegalAddress;
+      }
+      const std::vector<const void*> pointers = a.pointers();
+      Launched launched{{}, {}, pointers.data()};
+      std::copy_n(grid.data(), 3, launched.grid);
+      std::copy_n(block.data(), 3, launched.block);
+      return function->run(launched);
+    });
+  });
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
+
+namespace {
+
+// Each is what the table says: one that is missing or otherwise does not compile.
+[[maybe_unused]] const DriverTable kComplete = {
+    .cuInit = cuInit,
+    .cuDriverGetVersion = cuDriverGetVersion,
+    .cuGetErrorName = cuGetErrorName,
+    .cuGetErrorString = cuGetErrorString,
+    .cuDeviceGetCount = cuDeviceGetCount,
+    .cuDeviceGet = cuDeviceGet,
+    .cuDeviceGetName = cuDeviceGetName,
+    .cuDeviceTotalMem_v2 = cuDeviceTotalMem_v2,
+    .cuDeviceGetAttribute = cuDeviceGetAttribute,
+    .cuDevicePrimaryCtxRetain = cuDevicePrimaryCtxRetain,
+    .cuDevicePrimaryCtxRelease_v2 = cuDevicePrimaryCtxRelease_v2,
+    .cuCtxSetCurrent = cuCtxSetCurrent,
+    .cuMemGetInfo_v2 = cuMemGetInfo_v2,
+    .cuMemAlloc_v2 = cuMemAlloc_v2,
+    .cuMemFree_v2 = cuMemFree_v2,
+    .cuMemHostAlloc = cuMemHostAlloc,
+    .cuMemFreeHost = cuMemFreeHost,
+    .cuMemcpyHtoDAsync_v2 = cuMemcpyHtoDAsync_v2,
+    .cuMemcpyDtoHAsync_v2 = cuMemcpyDtoHAsync_v2,
+    .cuMemcpyDtoDAsync_v2 = cuMemcpyDtoDAsync_v2,
+    .cuMemsetD8Async = cuMemsetD8Async,
+    .cuStreamCreateWithPriority = cuStreamCreateWithPriority,
+    .cuStreamDestroy_v2 = cuStreamDestroy_v2,
+    .cuStreamSynchronize = cuStreamSynchronize,
+    .cuStreamWaitEvent = cuStreamWaitEvent,
+    .cuEventCreate = cuEventCreate,
+    .cuEventDestroy_v2 = cuEventDestroy_v2,
+    .cuEventRecord = cuEventRecord,
+    .cuEventQuery = cuEventQuery,
+    .cuEventSynchronize = cuEventSynchronize,
+    .cuModuleLoadData = cuModuleLoadData,
+    .cuModuleUnload = cuModuleUnload,
+    .cuModuleGetFunction = cuModuleGetFunction,
+    .cuLaunchKernel = cuLaunchKernel,
+};
+
+}  // namespace

@@ -1,0 +1,43 @@
+// A CUDA driver without a GPU, for tests: build/fake-cuda/libcuda.so.1 exports the functions of
+// devices/cuda/driver.hpp. Each stream is a thread. Device addresses fault when the host touches
+// them; kernels are host functions that a test registers by name.
+//
+// TROUPE_FAKE_CUDA says what it is like, e.g. "devices=2,delay_us=200,seed=7":
+//   devices=N           how many GPUs there are (default 1)
+//   version=N           what cuDriverGetVersion tells (default 13000)
+//   stub=1              cuInit refuses as NVIDIA's stub library does
+//   memory_mb=N         of each GPU (default 1024)
+//   delay_us=N seed=N   three of four work items begin up to so much later (default 0)
+//   out_of_memory_at=N  the N-th allocation of device memory finds none, once
+//   no_pinned=1         there is no pinned host memory
+//   launch_error_at=N error=E
+//                       the N-th launch that runs fails with E (default 700), and everything after
+// The last six are read when a GPU's context is first retained, the others whenever asked for.
+#pragma once
+
+#include <cstddef>
+
+#include "devices/cuda/driver_types.hpp"
+
+namespace troupe::fake_cuda {
+
+// One launch, as a kernel's host function sees it. Device addresses among the arguments have been
+// replaced by ones that it can touch.
+struct Launched {
+  unsigned grid[3], block[3];
+  const void* const* arguments;
+};
+using Run = cuda::Result (*)(const Launched&);
+
+// What tests find in the library, by these names.
+//
+// troupe_fake_register: a kernel with arguments of these sizes. Its module is an ELF file, or the
+// text "fake image", which holds every registered kernel.
+using Register = void (*)(const char* name, Run run, const std::size_t* sizes, int count);
+// troupe_fake_count: "pageable_copies": of host memory that is not pinned, since the library was
+// opened; "contexts", "streams", "events", "modules", "blocks", "pinned": how many there are now.
+using Count = std::size_t (*)(const char* what);
+
+inline constexpr char kImage[] = "fake image";
+
+}  // namespace troupe::fake_cuda

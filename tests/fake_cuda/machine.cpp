@@ -1,0 +1,177 @@
+#include "tests/fake_cuda/machine.hpp"
+
+#include <sys/mman.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+#include <utility>
+
+namespace troupe::fake_cuda {
+namespace {
+
+constexpr std::size_t kAlignment = 512;
+
+[[noreturn]] void refuse(const std::string& what) {
+  std::fprintf(stderr, "TROUPE_FAKE_CUDA: %s\n", what.c_str());
+  std::abort();
+}
+
+std::uint64_t number_of(const std::string& entry, const std::string& text) {
+  char* end = nullptr;
+  const std::uint64_t value = std::strtoull(text.c_str(), &end, 10);
+  if (text.empty() || *end != '\0') refuse("no number: " + entry);
+  return value;
+}
+
+char* reserve(std::size_t bytes, int protection) {
+  void* p = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) refuse("no address space");
+  return static_cast<char*>(p);
+}
+
+}  // namespace
+
+Options Options::from_environment() {
+  Options o;
+  const char* text = std::getenv("TROUPE_FAKE_CUDA");
+  std::istringstream entries(text ? text : "");
+  for (std::string entry; std::getline(entries, entry, ',');) {
+    const std::size_t equals = std::min(entry.find('='), entry.size());
+    const std::string key = entry.substr(0, equals);
+    const std::uint64_t value =
+        number_of(entry, equals < entry.size() ? entry.substr(equals + 1) : "");
+    if (key == "devices")
+      o.devices = int(value);
+    else if (key == "version")
+      o.version = int(value);
+    else if (key == "stub")
+      o.stub = value != 0;
+    else if (key == "no_pinned")
+      o.no_pinned = value != 0;
+    else if (key == "memory_mb")
+      o.memory = value << 20;
+    else if (key == "delay_us")
+      o.delay_us = value;
+    else if (key == "seed")
+      o.seed = value;
+    else if (key == "out_of_memory_at")
+      o.out_of_memory_at = value;
+    else if (key == "launch_error_at")
+      o.launch_error_at = value;
+    else if (key == "error")
+      o.error = int(value);
+    else
+      refuse("no such key: " + entry);
+  }
+  return o;
+}
+
+Memory::Memory(std::size_t bytes)
+    : bytes_(bytes),
+      closed_(reserve(bytes, PROT_NONE)),
+      open_(reserve(bytes, PROT_READ | PROT_WRITE)) {}
+
+Memory::~Memory() {
+  munmap(closed_, bytes_);
+  munmap(open_, bytes_);
+}
+
+// First fit. Fresh memory is NaN: nobody may rely on zeros.
+cuda::DeviceAddress Memory::allocate(std::size_t bytes) {
+  const std::size_t size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  std::size_t at = kAlignment;  // no block is at the very beginning
+  for (const auto& [offset, used] : used_) {
+    if (offset - at >= size) break;
+    at = offset + used;
+  }
+  if (size == 0 || size > bytes_ || at > bytes_ - size) return 0;
+  used_[at] = size;
+  std::memset(open_ + at, 0xff, size);
+  return base() + at;
+}
+
+bool Memory::free(cuda::DeviceAddress address) {
+  const auto block = used_.find(address - base());
+  if (block == used_.end()) return false;
+  madvise(open_ + block->first, block->second, MADV_DONTNEED);  // advice: keeping is no error
+  used_.erase(block);
+  return true;
+}
+
+char* Memory::view(cuda::DeviceAddress address, std::size_t bytes) const {
+  if (!inside(address)) return nullptr;
+  const std::size_t offset = address - base();
+  auto block = used_.upper_bound(offset);
+  if (block == used_.begin()) return nullptr;
+  --block;
+  const std::size_t in_block = offset - block->first;
+  if (in_block > block->second || bytes > block->second - in_block) return nullptr;
+  return open_ + offset;
+}
+
+std::size_t Memory::free_bytes() const {
+  std::size_t free = bytes_;
+  for (const auto& [offset, used] : used_) free -= used;
+  return free;
+}
+
+Gpu::~Gpu() {
+  for (cuda::StreamHandle stream : std::exchange(streams, {})) delete stream;
+  for (cuda::EventHandle event : events) delete event;
+}
+
+void Gpu::fail(cuda::Result error) {
+  if (sticky == cuda::kSuccess) sticky = error;
+  changed.notify_all();
+}
+
+bool Gpu::idle() const {
+  for (const cuda::StreamHandle stream : streams)
+    if (stream->busy || !stream->items.empty()) return false;
+  return true;
+}
+
+}  // namespace troupe::fake_cuda
+
+namespace troupe::cuda {
+
+OpaqueStream::OpaqueStream(fake_cuda::Gpu& g, std::uint64_t seed)
+    : gpu(g), random(seed), thread([this] { run(); }) {}
+
+OpaqueStream::~OpaqueStream() {
+  {
+    std::lock_guard lock(gpu.mutex);
+    stopping = true;
+    gpu.changed.notify_all();
+  }
+  thread.join();
+}
+
+// After a sticky error nothing runs any more: a GPU keeps none of its promises then.
+void OpaqueStream::run() {
+  std::unique_lock lock(gpu.mutex);
+  for (;;) {
+    gpu.changed.wait(lock, [&] { return !items.empty() || stopping; });
+    if (items.empty()) return;
+    fake_cuda::Work work = std::move(items.front());
+    items.pop_front();
+    busy = true;
+    if (gpu.sticky == kSuccess) {
+      lock.unlock();
+      if (gpu.options.delay_us != 0 && random() % 4 != 0)
+        std::this_thread::sleep_for(
+            std::chrono::microseconds(random() % (gpu.options.delay_us + 1)));
+      const Result result = work(gpu);
+      work = nullptr;
+      lock.lock();
+      if (result != kSuccess) gpu.fail(result);
+    }
+    busy = false;
+    gpu.changed.notify_all();
+  }
+}
+
+}  // namespace troupe::cuda
