@@ -1,0 +1,122 @@
+#include "devices/cuda/diagnosis.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/byte_count.hpp"
+#include "devices/cuda/nvrtc.hpp"
+
+namespace troupe::cuda {
+namespace {
+
+// A library with a function that tells its version as 10000 * major + 100 * minor + patch.
+struct Versioned {
+  const char* part;
+  const char* file;            // without the version at its end
+  int of_cuda_13, of_cuda_12;  // versions that the file may have
+  const char* version;         // its function
+};
+constexpr Versioned kCublasLt = {"cublasLt", "libcublasLt.so", 13, 12, "cublasLtGetVersion"};
+constexpr Versioned kCudnn = {"cudnn", "libcudnn.so", 9, 9, "cudnnGetVersion"};
+
+// NVIDIA names the packages of CUDA 13 in two ways.
+std::string wheel_of(const std::string& part, int driver_version) {
+  const bool old = driver_version != 0 && driver_version < 13000;
+  if (part == "nvrtc") return old ? "nvidia-cuda-nvrtc-cu12" : "nvidia-cuda-nvrtc";
+  if (part == "cublasLt") return old ? "nvidia-cublas-cu12" : "nvidia-cublas";
+  return old ? "nvidia-cudnn-cu12" : "nvidia-cudnn-cu13";
+}
+
+Finding absent(const std::string& part, const Status& why, int driver_version) {
+  const bool missing = why.code() == Code::not_found;
+  Finding finding{part, missing ? "missing" : "broken", why.message(), {}};
+  if (missing) {
+    finding.wheel = wheel_of(part, driver_version);
+    finding.text = "missing: " + finding.text + "; the wheel " + finding.wheel + " has it";
+  }
+  return finding;
+}
+
+Finding nvrtc_finding(const Search& search, int driver_version) {
+  const auto nvrtc = open_nvrtc(search);
+  if (!nvrtc.ok()) return absent("nvrtc", nvrtc.status(), driver_version);
+  const std::string text = version_text(nvrtc->version) + " (" + nvrtc->path + ")";
+  // Within a major version older drivers run what newer compilers make.
+  if (driver_version != 0 && nvrtc->version / 1000 > driver_version / 1000)
+    return {"nvrtc", "too_new",
+            fmt::format("{} makes code that the driver of CUDA {} does not load; the wheel {} "
+                        "makes such",
+                        text, version_text(driver_version), wheel_of("nvrtc", driver_version)),
+            wheel_of("nvrtc", driver_version)};
+  return {"nvrtc", "ready", text, {}};
+}
+
+Finding library_finding(const Versioned& of, const Search& search, int driver_version) {
+  std::vector<std::string> files = {fmt::format("{}.{}", of.file, of.of_cuda_13)};
+  if (of.of_cuda_12 != of.of_cuda_13) files.push_back(fmt::format("{}.{}", of.file, of.of_cuda_12));
+  const auto library = Library::open(files, search);
+  if (!library.ok()) return absent(of.part, library.status(), driver_version);
+  auto* version = reinterpret_cast<std::size_t (*)()>(library->find(of.version));
+  if (!version)
+    return {of.part, "broken", fmt::format("{} lacks {}", library->path(), of.version), {}};
+  const std::size_t v = version();
+  return {of.part,
+          "ready",
+          fmt::format("{}.{}.{} ({})", v / 10000, v / 100 % 100, v % 100, library->path()),
+          {}};
+}
+
+Finding gpu_finding(const Driver& driver, int ordinal) {
+  const std::string part = fmt::format("gpu:{}", ordinal);
+  DeviceId device = 0;
+  Status found = driver.check(driver.cuDeviceGet(&device, ordinal), "cuDeviceGet");
+  if (!found.ok()) return {part, "failed", found.message(), {}};
+  const auto info = gpu_info(driver, device);
+  if (!info.ok()) return {part, "failed", info.status().message(), {}};
+  return {part,
+          "ready",
+          fmt::format("{}, {}, {}", info->name, byte_count_text(info->memory), info->architecture),
+          {}};
+}
+
+}  // namespace
+
+bool Diagnosis::ready() const {
+  return std::all_of(findings.begin(), findings.end(),
+                     [](const Finding& f) { return f.state == "ready"; });
+}
+
+Expected<GpuInfo> gpu_info(const Driver& driver, DeviceId device) {
+  GpuInfo info;
+  std::array<char, 256> name{};
+  TROUPE_TRY(driver.check(driver.cuDeviceGetName(name.data(), int(name.size()) - 1, device),
+                          "cuDeviceGetName"));
+  info.name = name.data();
+  TROUPE_TRY(driver.check(driver.cuDeviceTotalMem_v2(&info.memory, device), "cuDeviceTotalMem"));
+  int major = 0, minor = 0;
+  TROUPE_TRY(driver.check(driver.cuDeviceGetAttribute(&major, kComputeMajor, device),
+                          "cuDeviceGetAttribute"));
+  TROUPE_TRY(driver.check(driver.cuDeviceGetAttribute(&minor, kComputeMinor, device),
+                          "cuDeviceGetAttribute"));
+  info.architecture = fmt::format("sm_{}{}", major, minor);
+  return info;
+}
+
+Diagnosis diagnose(const Search& search) {
+  const DriverReport report = look_for_driver(search);
+  Diagnosis diagnosis;
+  diagnosis.fake = report.driver.fake;
+  diagnosis.findings.push_back({"driver", state_name(report.state), report.text, {}});
+  if (report.state == DriverReport::State::ready)
+    for (int i = 0; i < report.driver.devices; ++i)
+      diagnosis.findings.push_back(gpu_finding(report.driver, i));
+  const int version = report.driver.version;
+  diagnosis.findings.push_back(nvrtc_finding(search, version));
+  diagnosis.findings.push_back(library_finding(kCublasLt, search, version));
+  diagnosis.findings.push_back(library_finding(kCudnn, search, version));
+  return diagnosis;
+}
+
+}  // namespace troupe::cuda

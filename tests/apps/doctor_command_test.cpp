@@ -1,0 +1,99 @@
+// What `troupe doctor` says of machines that have more or less of CUDA.
+#include <doctest/doctest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "tests/apps/command.hpp"
+
+namespace {
+
+// On a machine that has what is in these folders, and nothing else.
+Ended doctor(const std::string& folders, const std::string& fake = {},
+             const std::string& arguments = {}) {
+  return shell_command("TROUPE_CUDA_PATH=" + folders + ":- TROUPE_FAKE_CUDA=" + fake + " " +
+                       troupe_program() + " doctor " + arguments);
+}
+
+std::string fake_folder() { return build_dir() + "/fake-cuda"; }
+
+// The line of one part.
+std::string line_of(const Ended& ended, const std::string& part) {
+  std::istringstream lines(ended.out);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(part + " ")) return line.substr(10);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("doctor tells in one line why there is no GPU to use") {
+  Ended none = doctor("/nowhere");
+  CHECK(none.code == 0);
+  CHECK(line_of(none, "driver") == "no driver: libcuda.so.1 is not in /nowhere");
+  CHECK(contains(line_of(doctor(fake_folder(), "stub=1"), "driver"), " is a stub"));
+  CHECK(contains(line_of(doctor(fake_folder(), "version=11080"), "driver"), "too old: "));
+  CHECK(contains(line_of(doctor(fake_folder(), "devices=0"), "driver"), "no device: the fake "));
+  Ended fake = doctor(fake_folder(), "devices=2,memory_mb=512");
+  CHECK(line_of(fake, "driver") ==
+        "the fake driver of CUDA 13.0 (" + fake_folder() + "/libcuda.so.1)");
+  CHECK(line_of(fake, "gpu:0") == "Fake GPU, 512 MiB, sm_90");
+  CHECK(line_of(fake, "gpu:1") == line_of(fake, "gpu:0"));
+  CHECK(line_of(fake, "gpu:2").empty());
+  CHECK(contains(line_of(fake, "cpu"), " processors, kernels for x86-64-v"));
+  CHECK(fake.err.empty());
+}
+
+TEST_CASE("doctor names the wheel that has a missing library") {
+  Ended fake = doctor(fake_folder());
+  CHECK(line_of(fake, "nvrtc") == "missing: libnvrtc.so.13 is not in " + fake_folder() +
+                                      "; the wheel nvidia-cuda-nvrtc has it");
+  CHECK(contains(line_of(fake, "cublasLt"), "; the wheel nvidia-cublas has it"));
+  CHECK(contains(line_of(fake, "cudnn"), "; the wheel nvidia-cudnn-cu13 has it"));
+  Ended older = doctor(fake_folder(), "version=12040");
+  CHECK(contains(line_of(older, "nvrtc"), "; the wheel nvidia-cuda-nvrtc-cu12 has it"));
+  CHECK(contains(line_of(older, "cudnn"), "; the wheel nvidia-cudnn-cu12 has it"));
+}
+
+TEST_CASE("doctor finds libraries where wheels put them, and sees what is wrong with them") {
+  char folder[] = "/tmp/troupe-doctor-XXXXXX";
+  REQUIRE(mkdtemp(folder) != nullptr);
+  const std::string lib = std::string(folder) + "/nvidia/cu13/lib";
+  std::filesystem::create_directories(lib);
+  std::ofstream(lib + "/libnvrtc.so.13") << "no library";
+  std::filesystem::create_symlink(fake_folder() + "/libcuda.so.1", lib + "/libcublasLt.so.13");
+  Ended ended = doctor(folder);
+  CHECK(contains(line_of(ended, "nvrtc"), lib + "/libnvrtc.so.13 cannot be loaded: "));
+  CHECK(contains(line_of(ended, "cublasLt"), " lacks cublasLtGetVersion"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("what doctor says is a JSON document as well") {
+  auto none = doctor("/nowhere", "", "--output json").json();
+  CHECK(none["cpu"]["processors"] >= 1);
+  CHECK(none["cuda"]["ready"] == false);
+  CHECK(none["cuda"]["fake"] == false);
+  CHECK(none["cuda"]["parts"][0]["part"] == "driver");
+  CHECK(none["cuda"]["parts"][0]["state"] == "missing");
+  auto state = [](const std::string& fake) {
+    return doctor(fake_folder(), fake, "--output json").json()["cuda"]["parts"][0]["state"];
+  };
+  CHECK(state("stub=1") == "stub");
+  CHECK(state("version=11080") == "old");
+  CHECK(state("devices=0") == "no_device");
+  CHECK(state("") == "ready");
+  auto fake = doctor(fake_folder(), "", "--output json").json()["cuda"];
+  CHECK(fake["fake"] == true);
+  CHECK(fake["ready"] == false);
+  CHECK(fake["parts"][2]["wheel"] == "nvidia-cuda-nvrtc");
+}
+
+TEST_CASE("the program is linked against no library of CUDA") {
+  Ended ldd = shell_command("ldd " + troupe_program());
+  CHECK(ldd.code == 0);
+  CHECK(contains(ldd.out, "libtroupe_devices.so"));
+  for (const char* library : {"cuda", "nvrtc", "cublas", "cudnn", "nccl"})
+    CHECK_FALSE_MESSAGE(contains(ldd.out, library), ldd.out);
+}
