@@ -2,7 +2,7 @@
 // noise, a discriminator tells them from true ones, and each has an optimizer of its own for its
 // variables. --data DIR reads MNIST instead of the digits that the program draws. Prints how far
 // the mean and the deviation of each pixel are from those of true pictures, and a picture.
-#include "apps/examples/first_step.hpp"
+#include "first_step.hpp"
 using namespace troupe;
 
 constexpr std::int64_t kNoise = 32, kBatch = 64, kTested = 512;

@@ -5,7 +5,7 @@
 #include <array>
 #include <random>
 
-#include "apps/examples/first_step.hpp"
+#include "first_step.hpp"
 using namespace troupe;
 
 constexpr std::int64_t kBatch = 64, kLongest = 200;

@@ -2,7 +2,7 @@
 // answers with: model.graph, in which placeholder `input` [n,28,28,1] becomes `output` [n,10], and
 // model.safetensors, its weights. --data DIR reads MNIST instead of the digits that the program
 // draws. Prints the accuracy on digits that it did not train on.
-#include "apps/examples/first_step.hpp"
+#include "first_step.hpp"
 using namespace troupe;
 
 struct Digits : nn::Module {

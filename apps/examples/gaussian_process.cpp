@@ -6,7 +6,7 @@
 #include <numbers>
 #include <random>
 
-#include "apps/examples/first_step.hpp"
+#include "first_step.hpp"
 using namespace troupe;
 
 constexpr std::int64_t kInputs = 4, kSamples = 400, kTests = 400;

@@ -5,7 +5,7 @@
 // is from what the network computes of the whole.
 #include <memory>
 
-#include "apps/examples/first_step.hpp"
+#include "first_step.hpp"
 using namespace troupe;
 
 struct Sizes {

@@ -20,7 +20,7 @@
 #include <memory>
 #include <thread>
 
-#include "apps/examples/first_step.hpp"
+#include "first_step.hpp"
 using namespace troupe;
 using namespace std::chrono_literals;
 
