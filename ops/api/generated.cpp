@@ -305,6 +305,26 @@ Op apply_rms_prop_when(Output var, Output square, Output velocity, Output lr, Ou
   return add_node(std::move(node));
 }
 
+Op apply_sparse_adadelta(Output var, Output square, Output moved, Output lr, Output rho,
+    Output epsilon, Output indices, Output rows, const ApplySparseAdadeltaOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ApplySparseAdadelta"};
+  node.inputs = {var, square, moved, lr, rho, epsilon, indices, rows};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_adadelta_when(Output var, Output square, Output moved, Output lr, Output rho,
+    Output epsilon, Output indices, Output rows, Output when,
+    const ApplySparseAdadeltaWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseAdadeltaWhen"};
+  node.inputs = {var, square, moved, lr, rho, epsilon, indices, rows, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
 Op apply_sparse_adagrad(Output var, Output accum, Output lr, Output initial, Output epsilon,
     Output indices, Output rows, const ApplySparseAdagradOptions& options, Site site) {
   NodeSpec node{.op = "ApplySparseAdagrad"};
@@ -334,11 +354,71 @@ Op apply_sparse_adam(Output var, Output m, Output v, Output step, Output lr, Out
   return add_node(std::move(node));
 }
 
+Op apply_sparse_adam_w(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output decay, Output indices, Output rows,
+    const ApplySparseAdamWOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseAdamW"};
+  node.inputs = {var, m, v, step, lr, beta1, beta2, epsilon, decay, indices, rows};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_adam_w_when(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output decay, Output indices, Output rows, Output when,
+    const ApplySparseAdamWWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseAdamWWhen"};
+  node.inputs = {var, m, v, step, lr, beta1, beta2, epsilon, decay, indices, rows, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
 Op apply_sparse_adam_when(Output var, Output m, Output v, Output step, Output lr, Output beta1,
     Output beta2, Output epsilon, Output indices, Output rows, Output when,
     const ApplySparseAdamWhenOptions& options, Site site) {
   NodeSpec node{.op = "ApplySparseAdamWhen"};
   node.inputs = {var, m, v, step, lr, beta1, beta2, epsilon, indices, rows, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_centered_rms_prop(Output var, Output mean, Output square, Output velocity,
+    Output lr, Output rho, Output momentum, Output epsilon, Output indices, Output rows,
+    const ApplySparseCenteredRMSPropOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseCenteredRMSProp"};
+  node.inputs = {var, mean, square, velocity, lr, rho, momentum, epsilon, indices, rows};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_centered_rms_prop_when(Output var, Output mean, Output square, Output velocity,
+    Output lr, Output rho, Output momentum, Output epsilon, Output indices, Output rows,
+    Output when, const ApplySparseCenteredRMSPropWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseCenteredRMSPropWhen"};
+  node.inputs = {var, mean, square, velocity, lr, rho, momentum, epsilon, indices, rows, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_ftrl(Output var, Output accum, Output linear, Output lr, Output initial,
+    Output l1, Output l2, Output indices, Output rows, const ApplySparseFtrlOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ApplySparseFtrl"};
+  node.inputs = {var, accum, linear, lr, initial, l1, l2, indices, rows};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_ftrl_when(Output var, Output accum, Output linear, Output lr, Output initial,
+    Output l1, Output l2, Output indices, Output rows, Output when,
+    const ApplySparseFtrlWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseFtrlWhen"};
+  node.inputs = {var, accum, linear, lr, initial, l1, l2, indices, rows, when};
   node.attrs.emplace("replicas", options.replicas);
   node.site = std::move(site);
   return add_node(std::move(node));
@@ -357,6 +437,87 @@ Op apply_sparse_gradient_descent_when(Output var, Output lr, Output indices, Out
     Output when, const ApplySparseGradientDescentWhenOptions& options, Site site) {
   NodeSpec node{.op = "ApplySparseGradientDescentWhen"};
   node.inputs = {var, lr, indices, rows, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_momentum(Output var, Output accum, Output lr, Output momentum, Output indices,
+    Output rows, const ApplySparseMomentumOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseMomentum"};
+  node.inputs = {var, accum, lr, momentum, indices, rows};
+  node.attrs.emplace("nesterov", options.nesterov);
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_momentum_when(Output var, Output accum, Output lr, Output momentum,
+    Output indices, Output rows, Output when, const ApplySparseMomentumWhenOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ApplySparseMomentumWhen"};
+  node.inputs = {var, accum, lr, momentum, indices, rows, when};
+  node.attrs.emplace("nesterov", options.nesterov);
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_proximal_adagrad(Output var, Output accum, Output lr, Output initial, Output l1,
+    Output l2, Output indices, Output rows, const ApplySparseProximalAdagradOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ApplySparseProximalAdagrad"};
+  node.inputs = {var, accum, lr, initial, l1, l2, indices, rows};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_proximal_adagrad_when(Output var, Output accum, Output lr, Output initial,
+    Output l1, Output l2, Output indices, Output rows, Output when,
+    const ApplySparseProximalAdagradWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseProximalAdagradWhen"};
+  node.inputs = {var, accum, lr, initial, l1, l2, indices, rows, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_proximal_gradient_descent(Output var, Output lr, Output l1, Output l2,
+    Output indices, Output rows, const ApplySparseProximalGradientDescentOptions& options,
+    Site site) {
+  NodeSpec node{.op = "ApplySparseProximalGradientDescent"};
+  node.inputs = {var, lr, l1, l2, indices, rows};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_proximal_gradient_descent_when(Output var, Output lr, Output l1, Output l2,
+    Output indices, Output rows, Output when,
+    const ApplySparseProximalGradientDescentWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseProximalGradientDescentWhen"};
+  node.inputs = {var, lr, l1, l2, indices, rows, when};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_rms_prop(Output var, Output square, Output velocity, Output lr, Output rho,
+    Output momentum, Output epsilon, Output indices, Output rows,
+    const ApplySparseRMSPropOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseRMSProp"};
+  node.inputs = {var, square, velocity, lr, rho, momentum, epsilon, indices, rows};
+  node.attrs.emplace("replicas", options.replicas);
+  node.site = std::move(site);
+  return add_node(std::move(node));
+}
+
+Op apply_sparse_rms_prop_when(Output var, Output square, Output velocity, Output lr, Output rho,
+    Output momentum, Output epsilon, Output indices, Output rows, Output when,
+    const ApplySparseRMSPropWhenOptions& options, Site site) {
+  NodeSpec node{.op = "ApplySparseRMSPropWhen"};
+  node.inputs = {var, square, velocity, lr, rho, momentum, epsilon, indices, rows, when};
   node.attrs.emplace("replicas", options.replicas);
   node.site = std::move(site);
   return add_node(std::move(node));

@@ -280,6 +280,25 @@ Op apply_rms_prop_when(Output var, Output square, Output velocity, Output lr, Ou
     Output momentum, Output epsilon, Output grad, Output when,
     const ApplyRMSPropWhenOptions& options = {}, Site site = Site::here());
 
+struct ApplySparseAdadeltaOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseAdadelta: ApplyAdadelta for the places that `rows` are for alone, by their `indices`:
+// square, moved and var of all others keep their values. Rows of one place are added up. An index
+// outside is an error.
+Op apply_sparse_adadelta(Output var, Output square, Output moved, Output lr, Output rho,
+    Output epsilon, Output indices, Output rows, const ApplySparseAdadeltaOptions& options = {},
+    Site site = Site::here());
+
+struct ApplySparseAdadeltaWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseAdadeltaWhen: As ApplySparseAdadelta, in a run in which `when` is true; nothing
+// changes in others.
+Op apply_sparse_adadelta_when(Output var, Output square, Output moved, Output lr, Output rho,
+    Output epsilon, Output indices, Output rows, Output when,
+    const ApplySparseAdadeltaWhenOptions& options = {}, Site site = Site::here());
+
 struct ApplySparseAdagradOptions {
   std::int64_t replicas = 1;
 };
@@ -308,6 +327,25 @@ Op apply_sparse_adam(Output var, Output m, Output v, Output step, Output lr, Out
     Output beta2, Output epsilon, Output indices, Output rows,
     const ApplySparseAdamOptions& options = {}, Site site = Site::here());
 
+struct ApplySparseAdamWOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseAdamW: ApplyAdamW for the places that `rows` are for alone, by their `indices`: m, v
+// and var of all others keep their values and do not decay, although step = t counts for them, too.
+// Rows of one place are added up. An index outside is an error.
+Op apply_sparse_adam_w(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output decay, Output indices, Output rows,
+    const ApplySparseAdamWOptions& options = {}, Site site = Site::here());
+
+struct ApplySparseAdamWWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseAdamWWhen: As ApplySparseAdamW, in a run in which `when` is true; nothing changes in
+// others.
+Op apply_sparse_adam_w_when(Output var, Output m, Output v, Output step, Output lr, Output beta1,
+    Output beta2, Output epsilon, Output decay, Output indices, Output rows, Output when,
+    const ApplySparseAdamWWhenOptions& options = {}, Site site = Site::here());
+
 struct ApplySparseAdamWhenOptions {
   std::int64_t replicas = 1;
 };
@@ -316,6 +354,45 @@ struct ApplySparseAdamWhenOptions {
 Op apply_sparse_adam_when(Output var, Output m, Output v, Output step, Output lr, Output beta1,
     Output beta2, Output epsilon, Output indices, Output rows, Output when,
     const ApplySparseAdamWhenOptions& options = {}, Site site = Site::here());
+
+struct ApplySparseCenteredRMSPropOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseCenteredRMSProp: ApplyCenteredRMSProp for the places that `rows` are for alone, by
+// their `indices`: the means, velocity and var of all others keep their values. Rows of one place
+// are added up. An index outside is an error.
+Op apply_sparse_centered_rms_prop(Output var, Output mean, Output square, Output velocity,
+    Output lr, Output rho, Output momentum, Output epsilon, Output indices, Output rows,
+    const ApplySparseCenteredRMSPropOptions& options = {}, Site site = Site::here());
+
+struct ApplySparseCenteredRMSPropWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseCenteredRMSPropWhen: As ApplySparseCenteredRMSProp, in a run in which `when` is true;
+// nothing changes in others.
+Op apply_sparse_centered_rms_prop_when(Output var, Output mean, Output square, Output velocity,
+    Output lr, Output rho, Output momentum, Output epsilon, Output indices, Output rows,
+    Output when, const ApplySparseCenteredRMSPropWhenOptions& options = {},
+    Site site = Site::here());
+
+struct ApplySparseFtrlOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseFtrl: ApplyFtrl for the places that `rows` are for alone, by their `indices`: all
+// others keep their values, although ApplyFtrl would make 0 of those that have seen no gradient.
+// Rows of one place are added up. An index outside is an error.
+Op apply_sparse_ftrl(Output var, Output accum, Output linear, Output lr, Output initial,
+    Output l1, Output l2, Output indices, Output rows,
+    const ApplySparseFtrlOptions& options = {}, Site site = Site::here());
+
+struct ApplySparseFtrlWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseFtrlWhen: As ApplySparseFtrl, in a run in which `when` is true; nothing changes in
+// others.
+Op apply_sparse_ftrl_when(Output var, Output accum, Output linear, Output lr, Output initial,
+    Output l1, Output l2, Output indices, Output rows, Output when,
+    const ApplySparseFtrlWhenOptions& options = {}, Site site = Site::here());
 
 struct ApplySparseGradientDescentOptions {
   std::int64_t replicas = 1;
@@ -333,6 +410,83 @@ struct ApplySparseGradientDescentWhenOptions {
 Op apply_sparse_gradient_descent_when(Output var, Output lr, Output indices, Output rows,
     Output when, const ApplySparseGradientDescentWhenOptions& options = {},
     Site site = Site::here());
+
+struct ApplySparseMomentumOptions {
+  bool nesterov = false;
+  std::int64_t replicas = 1;
+};
+// ApplySparseMomentum: ApplyMomentum for the places that `rows` are for alone, by their `indices`:
+// accum and var of all others keep their values. Rows of one place are added up. An index outside
+// is an error.
+Op apply_sparse_momentum(Output var, Output accum, Output lr, Output momentum, Output indices,
+    Output rows, const ApplySparseMomentumOptions& options = {}, Site site = Site::here());
+
+struct ApplySparseMomentumWhenOptions {
+  bool nesterov = false;
+  std::int64_t replicas = 1;
+};
+// ApplySparseMomentumWhen: As ApplySparseMomentum, in a run in which `when` is true; nothing
+// changes in others.
+Op apply_sparse_momentum_when(Output var, Output accum, Output lr, Output momentum,
+    Output indices, Output rows, Output when, const ApplySparseMomentumWhenOptions& options = {},
+    Site site = Site::here());
+
+struct ApplySparseProximalAdagradOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseProximalAdagrad: ApplyProximalAdagrad for the places that `rows` are for alone, by
+// their `indices`: all others keep their values, and move no further towards 0. Rows of one place
+// are added up. An index outside is an error.
+Op apply_sparse_proximal_adagrad(Output var, Output accum, Output lr, Output initial, Output l1,
+    Output l2, Output indices, Output rows,
+    const ApplySparseProximalAdagradOptions& options = {}, Site site = Site::here());
+
+struct ApplySparseProximalAdagradWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseProximalAdagradWhen: As ApplySparseProximalAdagrad, in a run in which `when` is true;
+// nothing changes in others.
+Op apply_sparse_proximal_adagrad_when(Output var, Output accum, Output lr, Output initial,
+    Output l1, Output l2, Output indices, Output rows, Output when,
+    const ApplySparseProximalAdagradWhenOptions& options = {}, Site site = Site::here());
+
+struct ApplySparseProximalGradientDescentOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseProximalGradientDescent: ApplyProximalGradientDescent for the places that `rows` are
+// for alone, by their `indices`: all others keep their values, and move no further towards 0. Rows
+// of one place are added up. An index outside is an error.
+Op apply_sparse_proximal_gradient_descent(Output var, Output lr, Output l1, Output l2,
+    Output indices, Output rows, const ApplySparseProximalGradientDescentOptions& options = {},
+    Site site = Site::here());
+
+struct ApplySparseProximalGradientDescentWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseProximalGradientDescentWhen: As ApplySparseProximalGradientDescent, in a run in which
+// `when` is true; nothing changes in others.
+Op apply_sparse_proximal_gradient_descent_when(Output var, Output lr, Output l1, Output l2,
+    Output indices, Output rows, Output when,
+    const ApplySparseProximalGradientDescentWhenOptions& options = {}, Site site = Site::here());
+
+struct ApplySparseRMSPropOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseRMSProp: ApplyRMSProp for the places that `rows` are for alone, by their `indices`:
+// the means, velocity and var of all others keep their values. Rows of one place are added up. An
+// index outside is an error.
+Op apply_sparse_rms_prop(Output var, Output square, Output velocity, Output lr, Output rho,
+    Output momentum, Output epsilon, Output indices, Output rows,
+    const ApplySparseRMSPropOptions& options = {}, Site site = Site::here());
+
+struct ApplySparseRMSPropWhenOptions {
+  std::int64_t replicas = 1;
+};
+// ApplySparseRMSPropWhen: As ApplySparseRMSProp, in a run in which `when` is true; nothing changes
+// in others.
+Op apply_sparse_rms_prop_when(Output var, Output square, Output velocity, Output lr, Output rho,
+    Output momentum, Output epsilon, Output indices, Output rows, Output when,
+    const ApplySparseRMSPropWhenOptions& options = {}, Site site = Site::here());
 
 struct ArgMaxOptions {
   std::int64_t axis = -1;

@@ -10,6 +10,8 @@ struct Adadelta {
   Rate lr = 1.0;
   Rate rho = 0.9;
   Rate epsilon = 1e-6;
+  // Rows of a table that a step does not gather keep their values, and those of the state.
+  bool lazy = false;
 
   Op update(const Parameter& p) const;
 

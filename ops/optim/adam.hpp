@@ -12,7 +12,7 @@ struct Adam {
   Rate beta2 = 0.999;
   Rate epsilon = 1e-8;
   // Of a parameter that a loss depends on by Gather alone: the moments of rows that a step does not
-  // touch, and these rows, keep their values. Else they decay, which goes through the whole table.
+  // gather, and these rows, keep their values. Else they decay, which goes through the whole table.
   bool lazy = false;
 
   Op update(const Parameter& p) const;

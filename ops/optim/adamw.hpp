@@ -13,6 +13,9 @@ struct AdamW {
   Rate beta2 = 0.999;
   Rate epsilon = 1e-8;
   Rate weight_decay = 0.01;
+  // Rows of a table that a step does not gather, and their moments, keep their values and do not
+  // decay.
+  bool lazy = false;
 
   Op update(const Parameter& p) const;
 

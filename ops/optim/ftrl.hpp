@@ -12,6 +12,9 @@ struct Ftrl {
   Rate initial = 0.1;
   Rate l1 = 0.0;
   Rate l2 = 0.0;
+  // Rows of a table that a step does not gather keep their values, and those of the state. Else the
+  // first step makes 0 of them, whatever they were.
+  bool lazy = false;
 
   Op update(const Parameter& p) const;
 

@@ -12,6 +12,9 @@ struct Momentum {
   Rate momentum = 0.9;
   bool nesterov = false;
   double weight_decay = 0;
+  // Rows of a table that a step does not gather, and their velocities, keep their values. Refused
+  // together with weight_decay, which changes all rows.
+  bool lazy = false;
 
   Op update(const Parameter& p) const;
 

@@ -52,9 +52,6 @@ void check_rate(const char* name, const Output& number, const Site& site) {
 
 namespace {
 
-// Below, going through all elements costs less than putting the indices in order.
-constexpr std::int64_t kLeastElements = 1 << 16;
-
 // Of a gradient: the rows of which it is the sum, in their order; false: something else than rows
 // is in it.
 bool add_parts(const Output& gradient, std::vector<Parameter::Rows>& parts) {
@@ -173,11 +170,11 @@ class Parameter::Shared {
   std::optional<Variable> updates_;
 };
 
-std::optional<Parameter::Rows> Parameter::rows() const {
+std::optional<Parameter::Rows> Parameter::rows(std::int64_t least) const {
   const PartialShape shape = of_.variable.shape();
   if (!shape.fully_known() || shape.rank() < 1) return std::nullopt;
   const Shape whole = value_or_throw(Shape::make(shape.dims()));
-  if (whole.elements() < kLeastElements) return std::nullopt;
+  if (whole.elements() < least) return std::nullopt;
   std::vector<Rows> parts;
   if (!add_parts(of_.value, parts)) return std::nullopt;
   bool mixed = false;
@@ -212,6 +209,18 @@ Variable Parameter::counter(const char* name) const {
 }
 
 Op Parameter::write(NodeSpec node) const { return shared_.write(std::move(node)); }
+
+Op Parameter::write_gradient(NodeSpec node, bool lazy) const {
+  const std::optional<Rows> rows = lazy ? this->rows(0) : std::nullopt;
+  if (rows) {
+    node.op.insert(std::string_view("Apply").size(), "Sparse");
+    node.inputs.push_back(rows->indices);
+  }
+  node.inputs.push_back(rows ? rows->rows : gradient());
+  return write(std::move(node));
+}
+
+const Site& Parameter::site() const { return shared_.site; }
 
 Op apply_each(const Gradients& gradients, FunctionRef<Op(const Parameter&)> update,
               const Site& site) {

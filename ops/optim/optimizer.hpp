@@ -28,9 +28,12 @@ class Parameter {
     Output rows;     // [n, ...]
   };
   // The gradient as rows, where it is that of one or several Gathers from the parameter and of
-  // nothing else, and the parameter is so large that this pays. A rule that changes only these rows
-  // then need not go through the others; gradient() is of no use to it and is not computed.
-  std::optional<Rows> rows() const;
+  // nothing else. A rule that changes only these rows then need not go through the others;
+  // gradient() is of no use to it and is not computed. `least` is the number of elements from which
+  // on that pays, for rules to which rows and whole gradients mean the same; one that leaves other
+  // rows alone passes 0.
+  static constexpr std::int64_t kRowsPay = 1 << 16;
+  std::optional<Rows> rows(std::int64_t least = kRowsPay) const;
   // The rate as a scalar of the parameter's dtype; computed once for all parameters of that dtype.
   Output rate(const Rate& rate, const char* name) const;
   // State of the rule for this parameter, initially zero: of its shape and dtype, or an i64
@@ -41,6 +44,11 @@ class Parameter {
   // (ops/kernels/state/update.hpp): only such ops can skip a run. accumulate() refuses any other
   // write.
   Op write(NodeSpec node) const;
+  // Adds `node`, an ApplyX, with the gradient as its last input. If the rule is `lazy` and the
+  // gradient is rows, adds ApplySparseX instead, which leaves all other rows alone.
+  Op write_gradient(NodeSpec node, bool lazy) const;
+  // The call of apply().
+  const Site& site() const;
 
  private:
   const Gradient& of_;

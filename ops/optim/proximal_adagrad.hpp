@@ -12,6 +12,9 @@ struct ProximalAdagrad {
   Rate initial = 0.1;
   Rate l1 = 0.0;
   Rate l2 = 0.0;
+  // Rows of a table that a step does not gather keep their values. Else each step moves them
+  // towards 0.
+  bool lazy = false;
 
   Op update(const Parameter& p) const;
 

@@ -3,9 +3,10 @@
 namespace troupe::optim {
 
 Op ProximalSgd::update(const Parameter& p) const {
-  return p.write({.op = "ApplyProximalGradientDescent",
-                  .inputs = {p.variable().handle(), p.rate(lr, "lr"), p.rate(l1, "l1"),
-                             p.rate(l2, "l2"), p.gradient()}});
+  return p.write_gradient(
+      {.op = "ApplyProximalGradientDescent",
+       .inputs = {p.variable().handle(), p.rate(lr, "lr"), p.rate(l1, "l1"), p.rate(l2, "l2")}},
+      lazy);
 }
 
 }  // namespace troupe::optim

@@ -9,9 +9,9 @@ Op RmsProp::update(const Parameter& p) const {
   if (centered) node.inputs.push_back(p.slot("mean").handle());
   for (const Output& each :
        {square.handle(), velocity.handle(), p.rate(lr, "lr"), p.rate(rho, "rho"),
-        p.rate(momentum, "momentum"), p.rate(epsilon, "epsilon"), p.gradient()})
+        p.rate(momentum, "momentum"), p.rate(epsilon, "epsilon")})
     node.inputs.push_back(each);
-  return p.write(std::move(node));
+  return p.write_gradient(std::move(node), lazy);
 }
 
 }  // namespace troupe::optim

@@ -13,6 +13,8 @@ struct RmsProp {
   Rate momentum = 0.0;
   Rate epsilon = 1e-8;
   bool centered = false;
+  // Rows of a table that a step does not gather keep their values, and those of the state.
+  bool lazy = false;
 
   Op update(const Parameter& p) const;
 

@@ -1,14 +1,14 @@
 // ApplyAdadelta: steps in the unit of the variable, from running means of squares (Zeiler, 2012).
 #include <cmath>
 
-#include "ops/kernels/state/update.hpp"
+#include "ops/kernels/state/update_rows.hpp"
 
 using namespace troupe;
 
 namespace {
 
-// Inputs: var, square, moved, lr, rho, epsilon, grad.
-template <class T>
+// Inputs: var, square, moved, lr, rho, epsilon, and grad or indices and rows.
+template <class T, bool kRows>
 Status adapt(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   TROUPE_TRY(auto square, NewValue<T>::of(c, 1));
@@ -21,21 +21,22 @@ Status adapt(KernelContext& c) {
     d += (move * move - d) * (1 - rho);
     x -= lr * move;
   };
-  update_elements(c, c.input(6).data<T>(), step, var, square, moved);
+  TROUPE_TRY((update_by<T, kRows>(c, 6, step, var, square, moved)));
   c.set_output(0, var.take());
   c.set_output(1, square.take());
   c.set_output(2, moved.take());
   return ok_status();
 }
 
+template <bool kRows>
 Status adapt_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? adapt<float>(c) : adapt<double>(c);
+  return c.input(0).dtype() == DType::f32 ? adapt<float, kRows>(c) : adapt<double, kRows>(c);
 }
 
 }  // namespace
 
 TROUPE_OPS(adadelta) {
-  add_update<kernel<adapt_any>>(
+  add_update<kernel<adapt_any<false>>>(
       r, {.name = "ApplyAdadelta",
           .in = {"var: resource", "square: resource", "moved: resource", "lr", "rho", "epsilon",
                  "grad"},
@@ -45,4 +46,10 @@ TROUPE_OPS(adadelta) {
           .doc = "square += (1 - rho) (grad^2 - square); move = sqrt(moved + epsilon) / "
                  "sqrt(square + epsilon) * grad; moved += (1 - rho) (move^2 - moved); var -= lr * "
                  "move."});
+  add_rows_update<kernel<adapt_any<true>>>(
+      r, {.name = "ApplySparseAdadelta",
+          .in = {"var: resource", "square: resource", "moved: resource", "lr", "rho", "epsilon"},
+          .doc = "ApplyAdadelta for the places that `rows` are for alone, by their `indices`: "
+                 "square, moved and var of all others keep their values. Rows of one place are "
+                 "added up. An index outside is an error."});
 }

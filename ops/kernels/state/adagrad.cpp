@@ -24,8 +24,8 @@ Status adagrad(KernelContext& c) {
   return ok_status();
 }
 
-// Inputs: var, accum, lr, initial, l1, l2, grad.
-template <class T>
+// Inputs: var, accum, lr, initial, l1, l2, and grad or indices and rows.
+template <class T, bool kRows>
 Status proximal_adagrad(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   TROUPE_TRY(auto accum, NewValue<T>::of(c, 1));
@@ -36,7 +36,7 @@ Status proximal_adagrad(KernelContext& c) {
     const T rate = lr / std::sqrt(sum + initial);
     x = proximal(x - rate * g, rate, l1, l2);
   };
-  update_elements(c, c.input(6).data<T>(), step, var, accum);
+  TROUPE_TRY((update_by<T, kRows>(c, 6, step, var, accum)));
   c.set_output(0, var.take());
   c.set_output(1, accum.take());
   return ok_status();
@@ -46,9 +46,10 @@ template <bool kRows>
 Status adagrad_any(KernelContext& c) {
   return c.input(0).dtype() == DType::f32 ? adagrad<float, kRows>(c) : adagrad<double, kRows>(c);
 }
+template <bool kRows>
 Status proximal_adagrad_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? proximal_adagrad<float>(c)
-                                          : proximal_adagrad<double>(c);
+  return c.input(0).dtype() == DType::f32 ? proximal_adagrad<float, kRows>(c)
+                                          : proximal_adagrad<double, kRows>(c);
 }
 
 }  // namespace
@@ -64,9 +65,9 @@ TROUPE_OPS(adagrad) {
   add_rows_update<kernel<adagrad_any<true>>>(
       r, {.name = "ApplySparseAdagrad",
           .in = {"var: resource", "accum: resource", "lr", "initial", "epsilon"},
-          .doc = "ApplyAdagrad with a gradient that is 0 except for `rows` at `indices`; rows with "
-                 "the same index are added up. An index out of range is an error."});
-  add_update<kernel<proximal_adagrad_any>>(
+          .doc = "ApplyAdagrad with a gradient that is 0 but for `rows` at `indices`; those of one "
+                 "place are added up. An index outside is an error."});
+  add_update<kernel<proximal_adagrad_any<false>>>(
       r, {.name = "ApplyProximalAdagrad",
           .in = {"var: resource", "accum: resource", "lr", "initial", "l1", "l2", "grad"},
           .types = "f32 f64",
@@ -75,4 +76,10 @@ TROUPE_OPS(adagrad) {
           .doc = "accum += grad^2; rate = lr / sqrt(accum + initial); p = var - rate * grad; var = "
                  "sign(p) * max(|p| - rate * l1, 0) / (1 + rate * l2). A gradient of 0 while accum "
                  "+ initial is 0 gives NaN."});
+  add_rows_update<kernel<proximal_adagrad_any<true>>>(
+      r, {.name = "ApplySparseProximalAdagrad",
+          .in = {"var: resource", "accum: resource", "lr", "initial", "l1", "l2"},
+          .doc = "ApplyProximalAdagrad for the places that `rows` are for alone, by their "
+                 "`indices`: all others keep their values, and move no further towards 0. Rows of "
+                 "one place are added up. An index outside is an error."});
 }

@@ -8,9 +8,10 @@ using namespace troupe;
 
 namespace {
 
-// Inputs: var, m, v, step, lr, beta1, beta2, epsilon, grad (or indices and rows), and the decay of
-// AdamW. The step count is a variable of the parameter's own, so that the rule needs nothing
-// besides its operands: no other write can come between a power of beta and its use.
+// Inputs: var, m, v, step, lr, beta1, beta2, epsilon, grad and the decay of AdamW;
+// or that decay, indices and rows. The step count is a variable of the parameter's own, so that the
+// rule needs nothing besides its operands: no other write can come between a power of beta and its
+// use.
 template <class T, bool Decays, bool kRows>
 Status adapt(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
@@ -25,14 +26,14 @@ Status adapt(KernelContext& c) {
   const double root = std::sqrt(1 - std::pow(double(beta2), double(t)));
   const T rate = T(double(lr) * root / (1 - std::pow(double(beta1), double(t))));
   const T epsilon = T(double(scalar_operand<T>(c, 7)) * (Decays ? root : 1.0));
-  const T decay = Decays ? lr * scalar_operand<T>(c, 9) : T(0);
+  const T decay = Decays ? lr * scalar_operand<T>(c, kRows ? 8 : 9) : T(0);
   auto step = [=](T& x, T& m_i, T& v_i, T g) {
     m_i += (g - m_i) * (1 - beta1);
     v_i += (g * g - v_i) * (1 - beta2);
     if constexpr (Decays) x -= decay * x;
     x -= rate * m_i / (std::sqrt(v_i) + epsilon);
   };
-  TROUPE_TRY((update_by<T, kRows>(c, 8, step, var, m, v)));
+  TROUPE_TRY((update_by<T, kRows>(c, Decays && kRows ? 9 : 8, step, var, m, v)));
   c.set_output(0, var.take());
   c.set_output(1, m.take());
   c.set_output(2, v.take());
@@ -73,11 +74,20 @@ TROUPE_OPS(adam) {
       "above 1.8e19) makes v infinite and all later updates 0.");
   decaying.in.push_back("decay");
   add_update<kernel<adapt_any<true>>>(r, std::move(decaying));
-  add_rows_update<kernel<adapt_any<false, true>>>(
-      r, {.name = "ApplySparseAdam",
-          .in = {"var: resource", "m: resource", "v: resource", "step: resource of i64", "lr",
-                 "beta1", "beta2", "epsilon"},
-          .doc = "ApplyAdam for the rows at `indices` only: m, v and var of all other rows keep "
-                 "their values, although step = t counts for them, too. Rows with the same index "
-                 "are added up. An index out of range is an error."});
+  OpDef lazy = {.name = "ApplySparseAdam",
+                .in = {"var: resource", "m: resource", "v: resource", "step: resource of i64", "lr",
+                       "beta1", "beta2", "epsilon"},
+                .doc =
+                    "ApplyAdam for the places that `rows` are for alone, by their `indices`: m, v "
+                    "and var of all others keep their values, although step = t counts for "
+                    "them, too. Rows of one place are added up. An index outside is an error."};
+  OpDef lazy_decaying = lazy;
+  add_rows_update<kernel<adapt_any<false, true>>>(r, std::move(lazy));
+  lazy_decaying.name = "ApplySparseAdamW";
+  lazy_decaying.in.push_back("decay");
+  lazy_decaying.doc =
+      "ApplyAdamW for the rows at `indices` only: m, v and var of all other rows keep their values "
+      "and do not decay, although step = t counts for them, too. Rows with the same index are added "
+      "up. An index out of range is an error.";
+  add_rows_update<kernel<adapt_any<true, true>>>(r, std::move(lazy_decaying));
 }

@@ -1,38 +1,42 @@
 // ApplyMomentum: gradient descent with a velocity, plain or Nesterov's.
-#include "ops/kernels/state/update.hpp"
+#include "ops/kernels/state/update_rows.hpp"
 
 using namespace troupe;
 
 namespace {
 
-template <class T, bool Nesterov>
+// Inputs: var, accum, lr, and grad and momentum, or momentum, indices and rows.
+template <class T, bool Nesterov, bool kRows>
 Status push(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   TROUPE_TRY(auto accum, NewValue<T>::of(c, 1));
-  const T lr = scalar_operand<T>(c, 2), momentum = scalar_operand<T>(c, 4);
+  const T lr = scalar_operand<T>(c, 2), momentum = scalar_operand<T>(c, kRows ? 3 : 4);
   auto step = [=](T& x, T& velocity, T gradient) {
     velocity = momentum * velocity + gradient;
     x -= lr * (Nesterov ? gradient + momentum * velocity : velocity);
   };
-  update_elements(c, c.input(3).data<T>(), step, var, accum);
+  TROUPE_TRY((update_by<T, kRows>(c, kRows ? 4 : 3, step, var, accum)));
   c.set_output(0, var.take());
   c.set_output(1, accum.take());
   return ok_status();
 }
 
-template <bool Nesterov>
+template <bool Nesterov, bool kRows>
 Status push_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? push<float, Nesterov>(c) : push<double, Nesterov>(c);
+  return c.input(0).dtype() == DType::f32 ? push<float, Nesterov, kRows>(c)
+                                          : push<double, Nesterov, kRows>(c);
 }
 
+template <bool kRows>
 Expected<std::unique_ptr<Kernel>> make_momentum(const KernelSpec& spec) {
-  return spec.bool_attr("nesterov") ? kernel<push_any<true>>(spec) : kernel<push_any<false>>(spec);
+  return spec.bool_attr("nesterov") ? kernel<push_any<true, kRows>>(spec)
+                                    : kernel<push_any<false, kRows>>(spec);
 }
 
 }  // namespace
 
 TROUPE_OPS(momentum) {
-  add_update<make_momentum>(
+  add_update<make_momentum<false>>(
       r, {.name = "ApplyMomentum",
           .in = {"var: resource", "accum: resource", "lr", "grad", "momentum"},
           .types = "f32 f64",
@@ -41,4 +45,12 @@ TROUPE_OPS(momentum) {
           .combine = Combine::mean,
           .doc = "accum = momentum * accum + grad; var -= lr * accum, or with `nesterov` var -= lr "
                  "* (grad + momentum * accum)."});
+  add_rows_update<make_momentum<true>>(
+      r,
+      {.name = "ApplySparseMomentum",
+       .in = {"var: resource", "accum: resource", "lr", "momentum"},
+       .attrs = {"nesterov: bool = false"},
+       .doc = "ApplyMomentum for the places that `rows` are for alone, by their `indices`: accum "
+              "and var of all others keep their values. Rows of one place are added up. An index "
+              "outside is an error."});
 }

@@ -1,35 +1,42 @@
 // ApplyProximalGradientDescent: gradient descent with forward-backward splitting (Duchi and Singer,
 // 2009).
 #include "ops/kernels/state/proximal.hpp"
-#include "ops/kernels/state/update.hpp"
+#include "ops/kernels/state/update_rows.hpp"
 
 using namespace troupe;
 
 namespace {
 
-// Inputs: var, lr, l1, l2, grad.
-template <class T>
+// Inputs: var, lr, l1, l2, and grad or indices and rows.
+template <class T, bool kRows>
 Status descend(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   const T lr = scalar_operand<T>(c, 1), l1 = scalar_operand<T>(c, 2), l2 = scalar_operand<T>(c, 3);
   auto step = [=](T& x, T g) { x = proximal(x - lr * g, lr, l1, l2); };
-  update_elements(c, c.input(4).data<T>(), step, var);
+  TROUPE_TRY((update_by<T, kRows>(c, 4, step, var)));
   c.set_output(0, var.take());
   return ok_status();
 }
 
+template <bool kRows>
 Status descend_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? descend<float>(c) : descend<double>(c);
+  return c.input(0).dtype() == DType::f32 ? descend<float, kRows>(c) : descend<double, kRows>(c);
 }
 
 }  // namespace
 
 TROUPE_OPS(proximal_sgd) {
-  add_update<kernel<descend_any>>(
+  add_update<kernel<descend_any<false>>>(
       r, {.name = "ApplyProximalGradientDescent",
           .in = {"var: resource", "lr", "l1", "l2", "grad"},
           .types = "f32 f64",
           .reduce = {"grad"},
           .combine = Combine::mean,
           .doc = "p = var - lr * grad; var = sign(p) * max(|p| - lr * l1, 0) / (1 + lr * l2)."});
+  add_rows_update<kernel<descend_any<true>>>(
+      r, {.name = "ApplySparseProximalGradientDescent",
+          .in = {"var: resource", "lr", "l1", "l2"},
+          .doc = "ApplyProximalGradientDescent for the places that `rows` are for alone, by their "
+                 "`indices`: all others keep their values, and move no further towards 0. Rows of "
+                 "one place are added up. An index outside is an error."});
 }

@@ -22,6 +22,12 @@ Tensor sine_table(double scale) {
   return t;
 }
 
+Tensor uniform_rows(std::int64_t rows) {
+  Tensor t = value_or_throw(Tensor::make(DType::f32, Shape{rows, kTableColumns}));
+  std::fill_n(t.mutable_data<float>(), t.elements(), 0.75f);
+  return t;
+}
+
 bool graph_has(const Graph& g, std::string_view op) {
   const auto& nodes = g.def().nodes;
   return std::any_of(nodes.begin(), nodes.end(), [&](const NodeDef& n) { return n.op == op; });
@@ -85,29 +91,121 @@ TEST_CASE("rows of several Gathers add up") {
   CHECK(apart < 1e-6);
 }
 
-TEST_CASE("lazy Adam leaves alone what a step does not touch") {
+namespace {
+
+// Every optimizer that can leave rows alone, with the op that does.
+void each_lazy(const std::function<void(std::function<Op(const optim::Gradients&)> apply,
+                                        std::string_view op)>& f) {
+  const auto one = [&](const auto& rule, std::string_view op) {
+    CAPTURE(op);
+    f([rule](const optim::Gradients& gradients) { return rule.apply(gradients); }, op);
+  };
+  one(optim::Adam{.lr = 0.1, .lazy = true}, "ApplySparseAdam");
+  one(optim::AdamW{.lr = 0.1, .weight_decay = 0.1, .lazy = true}, "ApplySparseAdamW");
+  one(optim::Momentum{.lr = 0.1, .lazy = true}, "ApplySparseMomentum");
+  one(optim::Momentum{.lr = 0.1, .nesterov = true, .lazy = true}, "ApplySparseMomentum");
+  one(optim::RmsProp{.lr = 0.1, .momentum = 0.5, .lazy = true}, "ApplySparseRMSProp");
+  one(optim::RmsProp{.lr = 0.1, .momentum = 0.5, .centered = true, .lazy = true},
+      "ApplySparseCenteredRMSProp");
+  one(optim::Adadelta{.lr = 0.5, .lazy = true}, "ApplySparseAdadelta");
+  one(optim::Ftrl{.lr = 0.1, .l1 = 0.01, .l2 = 0.1, .lazy = true}, "ApplySparseFtrl");
+  one(optim::ProximalSgd{.lr = 0.1, .l1 = 0.1, .l2 = 0.1, .lazy = true},
+      "ApplySparseProximalGradientDescent");
+  one(optim::ProximalAdagrad{.lr = 0.1, .l1 = 0.1, .l2 = 0.1, .lazy = true},
+      "ApplySparseProximalAdagrad");
+}
+
+std::vector<float> row_of(const Tensor& table, std::int64_t i) {
+  const float* at = table.data<float>() + i * table.dim(1);
+  return {at, at + table.dim(1)};
+}
+
+}  // namespace
+
+TEST_CASE("a lazy optimizer does to the rows of a step what it does to a table of them") {
+  // With duplicates, which are added up in their order.
+  const std::vector<std::int64_t> rows{7, 3, 4095, 0}, ids{0, 1, 0, 2, 3, 0};
+  each_lazy([&](const auto& apply, std::string_view op) {
+    Graph g;
+    const Tensor start = sine_table(0.5);
+    Tensor part = value_or_throw(Tensor::make(DType::f32, Shape{4, kTableColumns}));
+    std::vector<std::int64_t> from;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      std::copy_n(start.data<float>() + rows[i] * kTableColumns, kTableColumns,
+                  part.mutable_data<float>() + std::int64_t(i) * kTableColumns);
+    for (const std::int64_t id : ids) from.push_back(rows[std::size_t(id)]);
+    const Variable table = variable(g, "table", start), few = variable(g, "few", part);
+    const auto loss = [&](const Variable& v, const std::vector<std::int64_t>& at) {
+      const Output x = gather(v, constant(g, Tensor::of<std::int64_t>(Shape{6}, at)));
+      return sum(x * x * x);
+    };
+    optim::Gradients whole = optim::gradients(loss(few, ids), {few});
+    whole[0].value = whole[0].value * 1.0f;  // no rows any more
+    const Op train = apply(optim::gradients(loss(table, from), {table})), other = apply(whole);
+    REQUIRE(graph_has(g, op));
+    Interpreter run(g);
+    run.init();
+    for (int step = 0; step < 3; ++step) run.run({}, {train, other});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      CHECK(row_of(run.variable(table), rows[i]) == row_of(run.variable(few), std::int64_t(i)));
+      CHECK(row_of(run.variable(table), rows[i]) != row_of(start, rows[i]));
+    }
+    for (const std::int64_t i : {1, 8, 4000})
+      CHECK(row_of(run.variable(table), i) == row_of(start, i));
+  });
+}
+
+TEST_CASE("a lazy optimizer leaves alone what a step does not touch, of tables of any size") {
+  for (const std::int64_t size : {10, 4096})
+    each_lazy([size](const auto& apply, std::string_view op) {
+      Graph g;
+      const Variable table = variable(g, "table", uniform_rows(size));
+      const Output id = placeholder<std::int64_t>(g, {1});
+      const Op train = apply(optim::gradients(sum(square(gather(table, id)))));
+      REQUIRE(graph_has(g, op));
+      Interpreter run(g);
+      run.init();
+      const auto row = [&](std::int64_t i) { return row_of(run.variable(table), i); };
+      const auto step = [&](std::int64_t i) {
+        run.run({}, {train}, {{id.node(), Tensor::of<std::int64_t>(Shape{1}, {i})}});
+      };
+      const auto first = row(3), second = row(8);
+      step(3);
+      CHECK(row(3) != first);
+      CHECK(row(8) == second);
+      const auto after = row(3);
+      step(8);
+      CHECK(row(3) == after);
+      CHECK(row(8) != second);
+    });
+}
+
+TEST_CASE("what lazy and whole updates do to other rows differs where documented") {
+  // Ftrl makes 0 of what has seen no gradient, proximal steps move it there, moments decay.
+  const auto other_row = [](const auto& rule) {
+    Graph g;
+    const Variable table = variable(g, "table", sine_table(0.5));
+    const Op train = rule.minimize(sum(square(gather(table, constant(g, {std::int64_t{3}})))));
+    Interpreter run(g);
+    run.init();
+    run.run({}, {train});
+    return row_of(run.variable(table), 8);
+  };
+  const auto start = row_of(sine_table(0.5), 8);
+  CHECK(other_row(optim::Ftrl{}) == std::vector<float>(kTableColumns, 0.f));
+  CHECK(other_row(optim::Ftrl{.lazy = true}) == start);
+  CHECK(other_row(optim::ProximalSgd{.l1 = 1e-3}) != start);
+  CHECK(other_row(optim::ProximalSgd{.l1 = 1e-3, .lazy = true}) == start);
+  CHECK(other_row(optim::AdamW{}) != start);
+  CHECK(other_row(optim::AdamW{.lazy = true}) == start);
+}
+
+TEST_CASE("Momentum cannot be lazy with a decay of all rows") {
   Graph g;
   const Variable table = variable(g, "table", sine_table(0.5));
-  const Output id = placeholder<std::int64_t>(g, {1});
-  const Op train = optim::Adam{.lr = 0.1, .lazy = true}.minimize(sum(square(gather(table, id))));
-  REQUIRE(graph_has(g, "ApplySparseAdam"));
-  Interpreter run(g);
-  run.init();
-  const auto row = [&](std::int64_t i) {
-    const float* at = run.variable(table).data<float>() + i * kTableColumns;
-    return std::vector<float>(at, at + kTableColumns);
-  };
-  const auto step = [&](std::int64_t i) {
-    run.run({}, {train}, {{id.node(), Tensor::of<std::int64_t>(Shape{1}, {i})}});
-  };
-  const auto first = row(3), second = row(8);
-  step(3);
-  CHECK(row(3) != first);
-  CHECK(row(8) == second);
-  const auto after = row(3);
-  step(8);
-  CHECK(row(3) == after);
-  CHECK(row(8) != second);
+  const Output loss = sum(square(gather(table, constant(g, {std::int64_t{3}}))));
+  CHECK_THROWS_WITH_AS((optim::Momentum{.weight_decay = 0.1, .lazy = true}.minimize(loss)),
+                       doctest::Contains("choose one"), Error);
 }
 
 TEST_CASE("a gradient of more than rows, and that of a small table, is a whole one") {
