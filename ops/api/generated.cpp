@@ -732,6 +732,34 @@ Output broadcast_to(Output x, Output shape, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output ctc_loss(Output logits, Output labels, Output label_lengths, Output lengths,
+    const CTCLossOptions& options, Site site) {
+  NodeSpec node{.op = "CTCLoss"};
+  node.inputs = {logits, labels, label_lengths, lengths};
+  node.attrs.emplace("blank", options.blank);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output ctc_loss_grad(Output logits, Output labels, Output label_lengths, Output lengths,
+    Output dy, const CTCLossGradOptions& options, Site site) {
+  NodeSpec node{.op = "CTCLossGrad"};
+  node.inputs = {logits, labels, label_lengths, lengths, dy};
+  node.attrs.emplace("blank", options.blank);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+CTCLossGradGradOutputs ctc_loss_grad_grad(Output logits, Output labels, Output label_lengths,
+    Output lengths, Output dy, Output d, const CTCLossGradGradOptions& options, Site site) {
+  NodeSpec node{.op = "CTCLossGradGrad"};
+  node.inputs = {logits, labels, label_lengths, lengths, dy, d};
+  node.attrs.emplace("blank", options.blank);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
+}
+
 Output cast(Output x, DType to, Site site) {
   NodeSpec node{.op = "Cast"};
   node.inputs = {x};

@@ -649,9 +649,39 @@ Output bitwise_xor(const Operand& a, const Operand& b, Site site = Site::here())
 // BroadcastTo: x broadcast to `shape`.
 Output broadcast_to(Output x, Output shape, Site site = Site::here());
 
-// Cast: x converted to another type. Floats are truncated to integers; values out of range become
-// the nearest limit, NaN becomes 0. Integers keep their low bits; nonzero becomes true. No gradient
-// flows through integers and bool.
+struct CTCLossOptions {
+  std::int64_t blank = 0;
+};
+// CTCLoss: For each sequence: -log of the probability that logits [time, batch, classes] of its
+// first `lengths` frames spell the first `label_lengths` of its labels [batch, most], by any path:
+// each label and the class `blank` may be repeated in time, and blanks may stand anywhere, as they
+// must between two equal labels. A sequence that is too short for its labels has the loss inf and
+// the gradient 0. Gradients are of first and second order.
+Output ctc_loss(Output logits, Output labels, Output label_lengths, Output lengths,
+    const CTCLossOptions& options = {}, Site site = Site::here());
+
+struct CTCLossGradOptions {
+  std::int64_t blank = 0;
+};
+// CTCLossGrad: The gradient of CTCLoss for logits.
+Output ctc_loss_grad(Output logits, Output labels, Output label_lengths, Output lengths,
+    Output dy, const CTCLossGradOptions& options = {}, Site site = Site::here());
+
+struct CTCLossGradGradOptions {
+  std::int64_t blank = 0;
+};
+struct CTCLossGradGradOutputs {
+  Output ddy;
+  Output dlogits;
+};
+// CTCLossGradGrad: The gradient of CTCLossGrad for dy and logits.
+CTCLossGradGradOutputs ctc_loss_grad_grad(Output logits, Output labels, Output label_lengths,
+    Output lengths, Output dy, Output d, const CTCLossGradGradOptions& options = {},
+    Site site = Site::here());
+
+// Cast: The values of x in another type. Floats become integers towards zero, values out of range
+// the nearest end of it, NaN 0; integers keep their low bits; everything but 0 becomes true. No
+// gradient flows through integers and bool.
 Output cast(Output x, DType to, Site site = Site::here());
 
 // Categorical: For each row of logits [batch, classes], n classes [batch, n], drawn with the

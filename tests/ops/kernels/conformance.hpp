@@ -19,6 +19,7 @@ struct OpCase {
   AttrMap attrs = {};
   // Inputs (f64) whose gradients must equal finite differences.
   std::vector<int> differentiate = {};
+  int orders = 2;  // of gradients that are compared; 1 for an op whose gradient has none
   // Outputs, compared to 1e-12 (floats; 1e-6 for f32) or exactly. Empty: not compared.
   std::vector<Tensor> want = {};
   // Set for a hostile row: building or running must fail with this in the message.
