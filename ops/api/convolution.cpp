@@ -1,7 +1,9 @@
 #include "ops/api/convolution.hpp"
 
 #include <algorithm>
+#include <span>
 
+#include "graph/gradients.hpp"
 #include "graph/slicing.hpp"
 #include "ops/api/constant.hpp"
 #include "ops/api/math.hpp"
@@ -208,9 +210,10 @@ Output conv3d(Output x, Output filter, const Conv3dOptions& options, Site site) 
 
 namespace {
 
-// The size that a transposed convolution gives along axis 0 (height) or 1 (width).
-Output transposed_size(const Output& x, const Output& filter, const ConvTranspose2dOptions& o,
-                       int axis, const Site& site) {
+// The size that a transposed convolution gives along an axis of its windows.
+template <class Options>
+Output transposed_size(const std::string& what, const Output& x, const Output& filter,
+                       const Options& o, int axis, const Site& site) {
   const auto i = std::size_t(axis);
   GraphBuilder& g = x.graph();
   if (!o.output_size.empty()) return number(g, o.output_size[i], site);
@@ -218,15 +221,37 @@ Output transposed_size(const Output& x, const Output& filter, const ConvTranspos
   const Output steps = mul(in, number(g, o.strides[i], site), site);
   if (o.padding == "SAME") {
     if (o.output_padding[i] != 0)
-      refuse_convolution("conv2d_transpose: SAME has no output_padding; give output_size", site);
+      refuse_convolution(what + ": SAME has no output_padding; give output_size", site);
     return steps;
   }
-  const std::int64_t size = filter_size("conv2d_transpose", filter, axis, site);
+  const std::int64_t size = filter_size(what, filter, axis, site);
   if (size >= std::int64_t{1} << 31)
-    refuse_convolution("conv2d_transpose: the filter must be below 2^31", site);
+    refuse_convolution(what + ": the filter must be below 2^31", site);
   std::int64_t more = (size - 1) * o.dilations[i] + 1 - o.strides[i] + o.output_padding[i];
   if (o.padding == "EXPLICIT") more -= o.explicit_paddings[2 * i] + o.explicit_paddings[2 * i + 1];
   return add(steps, number(g, more, site), site);
+}
+
+// The options that transposed convolutions of `axes` axes share. Returns how many channels a group
+// of their outputs has in all, by dimension `channels` of the filter.
+template <class Options>
+std::int64_t check_transposed(const std::string& what, const Output& filter, const Options& o,
+                              std::size_t axes, int channels, const Site& site) {
+  check_padding(what, o.padding, o.explicit_paddings, 2 * axes, site);
+  check_numbers(what + ": strides", o.strides, axes, 1, site);
+  check_numbers(what + ": dilations", o.dilations, axes, 1, site);
+  check_numbers(what + ": groups", {o.groups}, 1, 1, site);
+  check_numbers(what + ": output_padding", o.output_padding, axes, 0, site);
+  if (!o.output_size.empty()) check_numbers(what + ": output_size", o.output_size, axes, 1, site);
+  for (std::size_t i = 0; i < axes; ++i)
+    if (o.output_padding[i] >= o.strides[i] && o.output_padding[i] != 0)
+      refuse_convolution(what + ": output_padding must be below the stride, not " +
+                             std::to_string(o.output_padding[i]),
+                         site);
+  std::int64_t all = 0;
+  if (__builtin_mul_overflow(filter_size(what, filter, channels, site), o.groups, &all))
+    refuse_convolution(what + ": too many channels", site);
+  return all;
 }
 
 }  // namespace
@@ -235,26 +260,10 @@ Output conv2d_transpose(Output x, Output filter, const ConvTranspose2dOptions& o
   const std::string what = "conv2d_transpose";
   detail::check_rank(what + ": x", x, 4, "[n,h,w,c]", site);
   detail::check_rank(what + ": filter", filter, 4, "[h,w,k,c]", site);
-  check_padding(what, options.padding, options.explicit_paddings, 4, site);
-  check_numbers(what + ": strides", options.strides, 2, 1, site);
-  check_numbers(what + ": dilations", options.dilations, 2, 1, site);
-  check_numbers(what + ": groups", {options.groups}, 1, 1, site);
-  check_numbers(what + ": output_padding", options.output_padding, 2, 0, site);
-  if (!options.output_size.empty())
-    check_numbers(what + ": output_size", options.output_size, 2, 1, site);
-  for (std::size_t i = 0; i < 2; ++i)
-    if (options.output_padding[i] >= options.strides[i] && options.output_padding[i] != 0)
-      refuse_convolution(what + ": output_padding must be below the stride, not " +
-                             std::to_string(options.output_padding[i]),
-                         site);
-  GraphBuilder& g = x.graph();
-  const std::int64_t channels = filter_size(what, filter, 2, site);
-  std::int64_t all = 0;
-  if (__builtin_mul_overflow(channels, options.groups, &all))
-    refuse_convolution(what + ": too many channels", site);
+  const std::int64_t channels = check_transposed(what, filter, options, 2, 2, site);
   const Output sizes =
-      pack({detail::extent(x, 0, site), transposed_size(x, filter, options, 0, site),
-            transposed_size(x, filter, options, 1, site), number(g, all, site)},
+      pack({detail::extent(x, 0, site), transposed_size(what, x, filter, options, 0, site),
+            transposed_size(what, x, filter, options, 1, site), number(x.graph(), channels, site)},
            {}, site);
   return conv2d_backprop_input(sizes, filter, x,
                                {.strides = options.strides,
@@ -263,6 +272,37 @@ Output conv2d_transpose(Output x, Output filter, const ConvTranspose2dOptions& o
                                 .dilations = options.dilations,
                                 .groups = options.groups},
                                site);
+}
+
+Output conv3d_transpose(Output x, Output filter, const ConvTranspose3dOptions& options, Site site) {
+  const std::string what = "conv3d_transpose";
+  detail::check_rank(what + ": x", x, 5, "[n,d,h,w,c]", site);
+  detail::check_rank(what + ": filter", filter, 5, "[d,h,w,k,c]", site);
+  const std::int64_t channels = check_transposed(what, filter, options, 3, 3, site);
+  std::vector<Output> sizes{detail::extent(x, 0, site)};
+  for (int axis = 0; axis < 3; ++axis)
+    sizes.push_back(transposed_size(what, x, filter, options, axis, site));
+  sizes.push_back(number(x.graph(), channels, site));
+  // A convolution is linear in its input, so its gradient is the same for any. Of this one only the
+  // shape is used.
+  const Output input =
+      fill(pack(sizes, {}, site), number_beside(x, 0, what + ": `x`", site).beside(x, site), site);
+  const Output forward = conv3d(input, filter,
+                                {.strides = options.strides,
+                                 .padding = options.padding,
+                                 .explicit_paddings = options.explicit_paddings,
+                                 .dilations = options.dilations,
+                                 .groups = options.groups},
+                                site);
+  if (!PartialShape::merge(forward.shape(), x.shape()).ok())
+    refuse_convolution(what + ": a convolution of " + input.shape().text() + " gives " +
+                           forward.shape().text() + ", not x " + x.shape().text(),
+                       site);
+  auto here = x.graph().with_site(site);
+  const auto found =
+      troupe::gradients(std::span(&forward, 1), std::span(&input, 1), std::span(&x, 1));
+  if (!found.ok()) throw Error(found.status().at(site));
+  return (*found)[0];
 }
 
 Output depthwise_conv2d(Output x, Output filter, const DepthwiseConv2dOptions& options, Site site) {

@@ -63,6 +63,21 @@ struct ConvTranspose2dOptions {
 Output conv2d_transpose(Output x, Output filter, const ConvTranspose2dOptions& options = {},
                         Site site = Site::here());
 
+struct ConvTranspose3dOptions {
+  std::vector<std::int64_t> strides = {1, 1, 1};     // depth, height, width
+  std::string padding = "SAME";                      // SAME, VALID, EXPLICIT
+  std::vector<std::int64_t> explicit_paddings = {};  // front, back, top, bottom, left, right
+  std::vector<std::int64_t> dilations = {1, 1, 1};
+  std::int64_t groups = 1;
+  std::vector<std::int64_t> output_padding = {0, 0, 0};  // added at the back, below, on the right
+  std::vector<std::int64_t> output_size = {};            // instead of output_padding
+};
+// conv2d_transpose() of volumes: x [n,d,h,w,c] and filter [d,h,w,k/groups,c] to [n,d',h',w',k], the
+// gradient of the conv3d() with these options. With SAME and a stride along the depth, the depth of
+// x must be known, or output_size given.
+Output conv3d_transpose(Output x, Output filter, const ConvTranspose3dOptions& options = {},
+                        Site site = Site::here());
+
 struct DepthwiseConv2dOptions {
   std::vector<std::int64_t> strides = {1, 1};
   std::string padding = "SAME";

@@ -93,6 +93,36 @@ Output Conv3d::operator()(Output x, Site site) const {
                    site);
 }
 
+ConvTranspose1d::ConvTranspose1d(Module& parent, std::string_view name, std::int64_t in,
+                                 std::int64_t out, std::int64_t kernel, const Options& options,
+                                 Site site)
+    : Filtering(parent, name), options_(options) {
+  check_sizes("ConvTranspose1d",
+              {in, out, kernel, options.stride, options.dilation, options.groups}, site);
+  check_groups("ConvTranspose1d", in, out, options.groups, site);
+  auto inside = scope().enter();
+  const std::int64_t part = out / options.groups;
+  const Shape shape = filter_shape_of({kernel, part, in}, site);
+  make(initial_weights(graph(), options.init, shape, kernel * (in / options.groups), kernel * part,
+                       options.dtype, site),
+       out, options.bias, options.dtype, site);
+}
+
+Output ConvTranspose1d::operator()(Output x, Site site) const {
+  check_given("ConvTranspose1d: x", x, site);
+  auto inside = scope().enter();
+  const Options& o = options_;
+  return with_bias(conv1d_transpose(x, w_,
+                                    {.stride = o.stride,
+                                     .padding = o.padding,
+                                     .explicit_paddings = o.explicit_paddings,
+                                     .dilation = o.dilation,
+                                     .groups = o.groups,
+                                     .output_padding = o.output_padding},
+                                    site),
+                   site);
+}
+
 ConvTranspose2d::ConvTranspose2d(Module& parent, std::string_view name, std::int64_t in,
                                  std::int64_t out, std::int64_t kernel, const Options& options,
                                  Site site)
@@ -122,6 +152,38 @@ Output ConvTranspose2d::operator()(Output x, Site site) const {
                                      .output_padding = {o.output_padding, o.output_padding}},
                                     site),
                    site);
+}
+
+ConvTranspose3d::ConvTranspose3d(Module& parent, std::string_view name, std::int64_t in,
+                                 std::int64_t out, std::int64_t kernel, const Options& options,
+                                 Site site)
+    : Filtering(parent, name), options_(options) {
+  check_sizes("ConvTranspose3d",
+              {in, out, kernel, options.stride, options.dilation, options.groups}, site);
+  check_groups("ConvTranspose3d", in, out, options.groups, site);
+  auto inside = scope().enter();
+  const std::int64_t part = out / options.groups;
+  const Shape shape = filter_shape_of({kernel, kernel, kernel, part, in}, site);
+  const std::int64_t window = kernel * kernel * kernel;
+  make(initial_weights(graph(), options.init, shape, window * (in / options.groups), window * part,
+                       options.dtype, site),
+       out, options.bias, options.dtype, site);
+}
+
+Output ConvTranspose3d::operator()(Output x, Site site) const {
+  check_given("ConvTranspose3d: x", x, site);
+  auto inside = scope().enter();
+  const Options& o = options_;
+  return with_bias(
+      conv3d_transpose(x, w_,
+                       {.strides = {o.stride, o.stride, o.stride},
+                        .padding = o.padding,
+                        .explicit_paddings = o.explicit_paddings,
+                        .dilations = {o.dilation, o.dilation, o.dilation},
+                        .groups = o.groups,
+                        .output_padding = {o.output_padding, o.output_padding, o.output_padding}},
+                       site),
+      site);
 }
 
 DepthwiseConv2d::DepthwiseConv2d(Module& parent, std::string_view name, std::int64_t channels,

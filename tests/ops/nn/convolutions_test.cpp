@@ -255,6 +255,59 @@ TEST_CASE("conv2d_transpose equals the loop turned around") {
       {.strides = {2, 2}, .output_size = {5, 5}});
 }
 
+TEST_CASE("conv3d_transpose equals the loop turned around") {
+  const auto one = [](const Volume& v, const ConvTranspose3dOptions& options,
+                      const std::vector<PartialShape>& others) {
+    check(
+        {v.batch, v.out[0], v.out[1], v.out[2], v.out_c},
+        {v.size[0], v.size[1], v.size[2], v.in_c / v.groups, v.out_c},
+        {v.batch, v.in[0], v.in[1], v.in[2], v.in_c},
+        [&](Output x, Output f) { return conv3d_transpose(x, f, options); },
+        [&](const std::vector<Numbers>& in) { return v.backward(in[0], in[1]); }, others);
+  };
+  one({.batch = 2,
+       .in_c = 2,
+       .out_c = 3,
+       .in{4, 3, 4},
+       .size{3, 2, 3},
+       .stride{2, 1, 2},
+       .pads{0, 0, 0},
+       .out{2, 3, 2}},
+      {.strides = {2, 1, 2}}, {PartialShape{-1, 2, -1, -1, 3}});
+  one({.batch = 1,
+       .in_c = 4,
+       .out_c = 2,
+       .in{7, 4, 3},
+       .size{2, 2, 1},
+       .stride{2, 1, 1},
+       .dilation{2, 1, 1},
+       .out{3, 3, 3},
+       .groups = 2},
+      {.strides = {2, 1, 1}, .padding = "VALID", .dilations = {2, 1, 1}, .groups = 2},
+      {PartialShape{-1, -1, -1, -1, 2}});
+  one({.batch = 1,
+       .in_c = 1,
+       .out_c = 1,
+       .in{4, 4, 3},
+       .size{3, 2, 2},
+       .stride{2, 2, 1},
+       .pads{1, 0, 0},
+       .out{2, 2, 2}},
+      {.strides = {2, 2, 1},
+       .padding = "EXPLICIT",
+       .explicit_paddings = {1, 1, 0, 0, 0, 0},
+       .output_padding = {1, 0, 0}},
+      {});
+  one({.batch = 1,
+       .in_c = 1,
+       .out_c = 2,
+       .in{3, 3, 3},
+       .size{2, 2, 2},
+       .stride{2, 2, 2},
+       .out{2, 2, 2}},
+      {.strides = {2, 2, 2}, .output_size = {3, 3, 3}}, {});
+}
+
 TEST_CASE("conv1d_transpose and depthwise_conv2d equal the loop") {
   const Volume line{.batch = 2,
                     .in_c = 2,
@@ -328,6 +381,28 @@ TEST_CASE("layers of convolutions equal the loop and their bias") {
       {1, 3, 3, 3}, {4, 4, 2, 3}, 2,
       [&](const std::vector<Numbers>& in) { return larger.backward(in[0], in[1], in[2]); }, 3, 2, 4,
       nn::ConvTranspose2d::Options{.stride = 2, .dtype = DType::f64});
+  const Volume longer{.batch = 2,
+                      .in_c = 2,
+                      .out_c = 3,
+                      .in{1, 1, 8},
+                      .size{1, 1, 3},
+                      .stride{1, 1, 2},
+                      .out{1, 1, 4}};
+  check_layer<nn::ConvTranspose1d>(
+      {2, 4, 3}, {3, 2, 3}, 2,
+      [&](const std::vector<Numbers>& in) { return longer.backward(in[0], in[1], in[2]); }, 3, 2, 3,
+      nn::ConvTranspose1d::Options{.stride = 2, .dtype = DType::f64});
+  const Volume deeper{.batch = 1,
+                      .in_c = 2,
+                      .out_c = 2,
+                      .in{4, 4, 4},
+                      .size{2, 2, 2},
+                      .stride{2, 2, 2},
+                      .out{2, 2, 2}};
+  check_layer<nn::ConvTranspose3d>(
+      {1, 2, 2, 2, 2}, {2, 2, 2, 2, 2}, 2,
+      [&](const std::vector<Numbers>& in) { return deeper.backward(in[0], in[1], in[2]); }, 2, 2, 2,
+      nn::ConvTranspose3d::Options{.stride = 2, .dtype = DType::f64});
   const Volume own{.batch = 2,
                    .in_c = 2,
                    .out_c = 4,
@@ -388,6 +463,15 @@ TEST_CASE("convolutions that cannot be are refused where they are written") {
   });
   said("convolution", [&] { conv2d_transpose(picture, flat, {.output_size = {80, 80}}); });
   said("3", [&] { conv2d_transpose(placeholder<float>(g, {2, 8, 8, 3}), flat); });
+  said("conv3d_transpose: x", [&] { conv3d_transpose(picture, cube); });
+  said("conv3d_transpose: strides: 3 numbers", [&] {
+    conv3d_transpose(volume, cube, {.strides = {2, 2}});
+  });
+  said("gives [2,20,20,20,2], not x", [&] {
+    conv3d_transpose(placeholder<float>(g, {2, 8, 8, 8, 2}), zeros(g, {3, 3, 3, 4, 2}),
+                     {.output_size = {20, 20, 20}});
+  });
+  said("not x", [&] { conv3d_transpose(volume, zeros(g, {3, 3, 3, 4, 3})); });
   said("2 groups do not divide",
        [&] { nn::Conv1d{root, "a", 3, 4, 3, nn::Conv1d::Options{.groups = 2}}; });
   said("not negative",

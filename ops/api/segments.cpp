@@ -1,0 +1,42 @@
+#include "ops/api/segments.hpp"
+
+#include <string>
+
+#include "core/function_ref.hpp"
+#include "ops/api/node.hpp"
+
+namespace troupe {
+
+namespace {
+
+// `sum` adds rows up by segment.
+Output over_root(const std::string& what, const Output& data, const Output& ids,
+                 FunctionRef<Output(const Output&)> sum, const Site& site) {
+  check_given(what + ": `data`", data, site);
+  check_given(what + ": `segment_ids`", ids, site);
+  const DType dtype = data.dtype();
+  const bool narrow = dtype == DType::f16 || dtype == DType::bf16;
+  const Output wide = narrow ? cast(data, DType::f32, site) : data;
+  const Output ones = ones_like(cast(ids, wide.dtype(), site), site);
+  const Output one = number_beside(wide, 1, "", site).beside(wide, site);
+  const Output rows = maximum(sum(ones), one, site);
+  const Output y = scale_rows(sum(wide), rsqrt(rows, site), site);
+  return narrow ? cast(y, dtype, site) : y;
+}
+
+}  // namespace
+
+Output segment_sqrt_n(Output data, Output segment_ids, Site site) {
+  return over_root(
+      "segment_sqrt_n", data, segment_ids,
+      [&](const Output& x) { return segment_sum(x, segment_ids, site); }, site);
+}
+
+Output unsorted_segment_sqrt_n(Output data, Output segment_ids, Output num_segments, Site site) {
+  return over_root(
+      "unsorted_segment_sqrt_n", data, segment_ids,
+      [&](const Output& x) { return unsorted_segment_sum(x, segment_ids, num_segments, site); },
+      site);
+}
+
+}  // namespace troupe
