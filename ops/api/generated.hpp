@@ -302,8 +302,8 @@ Op apply_sparse_adadelta_when(Output var, Output square, Output moved, Output lr
 struct ApplySparseAdagradOptions {
   std::int64_t replicas = 1;
 };
-// ApplySparseAdagrad: ApplyAdagrad with a gradient that is 0 except for `rows` at `indices`; rows
-// with the same index are added up. An index out of range is an error.
+// ApplySparseAdagrad: ApplyAdagrad with a gradient that is 0 but for `rows` at `indices`; those of
+// one place are added up. An index outside is an error.
 Op apply_sparse_adagrad(Output var, Output accum, Output lr, Output initial, Output epsilon,
     Output indices, Output rows, const ApplySparseAdagradOptions& options = {},
     Site site = Site::here());
@@ -320,9 +320,9 @@ Op apply_sparse_adagrad_when(Output var, Output accum, Output lr, Output initial
 struct ApplySparseAdamOptions {
   std::int64_t replicas = 1;
 };
-// ApplySparseAdam: ApplyAdam for the rows at `indices` only: m, v and var of all other rows keep
-// their values, although step = t counts for them, too. Rows with the same index are added up. An
-// index out of range is an error.
+// ApplySparseAdam: ApplyAdam for the places that `rows` are for alone, by their `indices`: m, v and
+// var of all others keep their values, although step = t counts for them, too. Rows of one place
+// are added up. An index outside is an error.
 Op apply_sparse_adam(Output var, Output m, Output v, Output step, Output lr, Output beta1,
     Output beta2, Output epsilon, Output indices, Output rows,
     const ApplySparseAdamOptions& options = {}, Site site = Site::here());
@@ -330,9 +330,9 @@ Op apply_sparse_adam(Output var, Output m, Output v, Output step, Output lr, Out
 struct ApplySparseAdamWOptions {
   std::int64_t replicas = 1;
 };
-// ApplySparseAdamW: ApplyAdamW for the places that `rows` are for alone, by their `indices`: m, v
-// and var of all others keep their values and do not decay, although step = t counts for them, too.
-// Rows of one place are added up. An index outside is an error.
+// ApplySparseAdamW: ApplyAdamW for the rows at `indices` only: m, v and var of all other rows keep
+// their values and do not decay, although step = t counts for them, too. Rows with the same index
+// are added up. An index out of range is an error.
 Op apply_sparse_adam_w(Output var, Output m, Output v, Output step, Output lr, Output beta1,
     Output beta2, Output epsilon, Output decay, Output indices, Output rows,
     const ApplySparseAdamWOptions& options = {}, Site site = Site::here());
@@ -679,9 +679,9 @@ CTCLossGradGradOutputs ctc_loss_grad_grad(Output logits, Output labels, Output l
     Output lengths, Output dy, Output d, const CTCLossGradGradOptions& options = {},
     Site site = Site::here());
 
-// Cast: The values of x in another type. Floats become integers towards zero, values out of range
-// the nearest end of it, NaN 0; integers keep their low bits; everything but 0 becomes true. No
-// gradient flows through integers and bool.
+// Cast: x converted to another type. Floats are truncated to integers; values out of range become
+// the nearest limit, NaN becomes 0. Integers keep their low bits; nonzero becomes true. No gradient
+// flows through integers and bool.
 Output cast(Output x, DType to, Site site = Site::here());
 
 // Categorical: For each row of logits [batch, classes], n classes [batch, n], drawn with the

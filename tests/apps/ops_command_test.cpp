@@ -29,7 +29,7 @@ TEST_CASE("the public ops of this build are listed, and all of them when asked f
 TEST_CASE("one op is described in full, also by the name that it has elsewhere") {
   Ended ended = troupe_command("ops OneHot");
   CHECK(ended.code == 0);
-  for (const char* part : {"OneHot\n", "A new last dimension", "inputs:\n", "outputs:\n",
+  for (const char* part : {"OneHot\n", "Adds a last dimension", "inputs:\n", "outputs:\n",
                            "gradient:", "kernels:    CPU, FAKE", "defined in: ops/kernels/array/"})
     CHECK_MESSAGE(contains(ended.out, part), ended.out);
   CHECK(contains(troupe_command("ops Convolution2D").out, "Conv2D\n"));
