@@ -28,12 +28,10 @@ class Stream {
  public:
   virtual ~Stream() = default;
   virtual std::uint32_t id() const = 0;
-  // Queues `work` after everything issued before; returns its ticket. A synchronous device runs the
-  // work before returning; then the ticket is complete, or has a sequence and on_complete reports
-  // the failure immediately. After a failure, work is dropped.
-  virtual Ticket enqueue(std::function<Status()> work) = 0;
-  // Later work of this stream starts after `ticket` (of any stream of this device). If that fails,
-  // so does this stream.
+  // A ticket for everything issued before, and for the tickets that it has to wait for.
+  virtual Ticket mark() = 0;
+  // Later work of this stream starts after `ticket` (of any stream of this device). When that has
+  // failed, so does this stream.
   virtual void wait(Ticket ticket) = 0;
   // The ticket of the last issued work; complete if a synchronous stream has not failed.
   virtual Ticket last() const = 0;
@@ -65,7 +63,11 @@ class Device {
   // device, or before returning if the ticket is complete.
   virtual void on_complete(Ticket ticket, std::function<void(Status)> done) = 0;
 
-  // The size of the memory in space(); 0: unlimited.
+  // Whether the first ticket that fails is that of the work to blame. If not, all of which it was
+  // not known that it was done fails with it.
+  virtual bool locates_failures() const { return true; }
+
+  // How much memory in space() there is; 0: as much as anybody asks for.
   virtual std::size_t memory_size() const { return 0; }
   // Bytes in use now and at peak, for limits and reports.
   virtual std::size_t bytes_in_use() const = 0;

@@ -107,6 +107,7 @@ class KernelContext {
   }
   const RandomState& random() const { return s_.random; }
   Device& device() const { return *s_.place->device; }
+  Stream& stream() const { return device().stream(); }
   Lanes& lanes() const { return *s_.place->lanes; }
 
  private:
@@ -115,7 +116,7 @@ class KernelContext {
 
 // The implementation of one node, made when its plan is loaded and used by all steps of the plan,
 // so that it can keep what is expensive to make (primitives). Steps may overlap: compute() must be
-// re-entrant. On an asynchronous device it issues work on device().stream() and returns; outputs
+// re-entrant. On an asynchronous device it issues work on stream() and returns; outputs
 // are allocated before it returns, their contents come later. Called through call_kernel().
 class Kernel {
  public:

@@ -74,13 +74,13 @@ class FakeKernel final : public Kernel {
       results.push_back(device_alias(ctx.device(), outputs[i]));
       ctx.set_output(int(i), std::move(outputs[i]));
     }
-    ctx.device().stream().enqueue([cpu = cpu_, device = ctx.device().name(), random = ctx.random(),
-                                   what = fmt::format("in node '{}' ({})", name_, op_.def.name),
-                                   inputs = std::move(inputs),
-                                   results = std::move(results)]() mutable {
-      Status done = run(*cpu, device, random, inputs, results);
-      return done.ok() ? done : done.in(what);
-    });
+    host_stream(ctx.device())
+        .enqueue([cpu = cpu_, device = ctx.device().name(), random = ctx.random(),
+                  what = fmt::format("in node '{}' ({})", name_, op_.def.name),
+                  inputs = std::move(inputs), results = std::move(results)]() mutable {
+          Status done = run(*cpu, device, random, inputs, results);
+          return done.ok() ? done : done.in(what);
+        });
     return ok_status();
   }
 

@@ -101,8 +101,8 @@ class FakeListKernel final : public Kernel {
   // What the host has, in the device's memory.
   static Expected<Tensor> brought(KernelContext& ctx, Tensor tensor) {
     TROUPE_TRY(Tensor here, ctx.allocate(tensor.dtype(), tensor.shape()));
-    ctx.device().stream().enqueue(
-        [from = std::move(tensor), to = device_alias(ctx.device(), here)]() mutable {
+    host_stream(ctx.device())
+        .enqueue([from = std::move(tensor), to = device_alias(ctx.device(), here)]() mutable {
           std::memcpy(to.mutable_raw(), from.raw(), from.bytes());
           return ok_status();
         });
@@ -146,20 +146,21 @@ class FakeListKernel final : public Kernel {
              std::size_t outputs) const {
     const auto is_fresh = [](const Tensor& t) { return t.defined(); };
     if (std::none_of(fresh.begin(), fresh.end(), is_fresh)) return;
-    ctx.device().stream().enqueue([cpu = cpu_, device = ctx.device().name(), random = ctx.random(),
-                                   what = what_, outputs, inputs = std::move(inputs),
-                                   fresh = std::move(fresh)]() mutable -> Status {
-      detail::StreamSide side(device);
-      auto made = detail::compute_aside(*cpu, side, random, inputs, outputs);
-      if (!made.ok()) return made.status().in(what);
-      auto to = fresh.begin();
-      for (const Tensor& result : *made)
-        for_each_tensor(result, [&](const Tensor& t) {
-          if (to->defined()) std::memcpy(to->mutable_raw(), t.raw(), t.bytes());
-          ++to;
+    host_stream(ctx.device())
+        .enqueue([cpu = cpu_, device = ctx.device().name(), random = ctx.random(), what = what_,
+                  outputs, inputs = std::move(inputs),
+                  fresh = std::move(fresh)]() mutable -> Status {
+          detail::StreamSide side(device);
+          auto made = detail::compute_aside(*cpu, side, random, inputs, outputs);
+          if (!made.ok()) return made.status().in(what);
+          auto to = fresh.begin();
+          for (const Tensor& result : *made)
+            for_each_tensor(result, [&](const Tensor& t) {
+              if (to->defined()) std::memcpy(to->mutable_raw(), t.raw(), t.bytes());
+              ++to;
+            });
+          return ok_status();
         });
-      return ok_status();
-    });
   }
 
   const std::shared_ptr<Kernel> cpu_;

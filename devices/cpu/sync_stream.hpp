@@ -3,20 +3,21 @@
 
 #include <mutex>
 
-#include "devices/device.hpp"
+#include "devices/host_stream.hpp"
 
 namespace troupe {
 
-// Work runs before enqueue returns, one item at a time; work may enqueue more, which runs
-// immediately. After a failure nothing runs any more, and every ticket has a sequence: status() is
-// the failure.
-class SyncStream final : public Stream {
+// Work runs before enqueue returns, one at a time; work may enqueue more, which runs at once.
+// After a failure nothing runs any more, and every ticket given out has a sequence: status() says
+// what failed.
+class SyncStream final : public HostStream {
  public:
   explicit SyncStream(const DeviceName& device) : device_(device) {}
 
   std::uint32_t id() const override { return 0; }
   Ticket enqueue(std::function<Status()> work) override;
-  void wait(Ticket) override {}  // of this device, so already done or failed
+  Ticket mark() override { return last(); }  // all before is over
+  void wait(Ticket) override {}              // of this device, hence done or failed before
   Ticket last() const override;
   Status status() const;
 

@@ -13,7 +13,7 @@
 #include "core/float_environment.hpp"
 #include "devices/arena.hpp"
 #include "devices/detail/host_copy.hpp"
-#include "devices/detail/lane_pool.hpp"
+#include "devices/detail/progress.hpp"
 #include "devices/fake/fake_memory.hpp"
 #include "devices/kernel_call.hpp"
 
@@ -37,10 +37,10 @@ struct Shared {
   bool stopping = false;
 };
 
-class FakeStream final : public Stream {
+class FakeStream final : public HostStream {
  public:
   FakeStream(Shared& shared, std::uint32_t id)
-      : shared_(shared), id_(id), random_(shared.options.seed * 31 + id) {
+      : shared_(shared), id_(id), random_(shared.options.seed * 31 + id), progress_(id) {
     shared_.streams.push_back(this);
     thread_ = std::thread([this] { run(); });
   }
@@ -48,17 +48,16 @@ class FakeStream final : public Stream {
 
   std::uint32_t id() const override { return id_; }
   Ticket enqueue(std::function<Status()> work) override;
+  Ticket mark() override {
+    return enqueue([] { return ok_status(); });
+  }
   void wait(Ticket ticket) override;
   Ticket last() const override;
   void on_complete(std::uint64_t sequence, std::function<void(Status)> done);
 
   // With the mutex held:
-  bool idle() const { return items_.empty() && !busy_; }
-  bool reached(std::uint64_t sequence) const { return done_ >= sequence; }
-  // The result of work `sequence`. REQUIRES: reached(sequence).
-  Status status_of(std::uint64_t sequence) const {
-    return failed_at_ != 0 && sequence >= failed_at_ ? failure_ : ok_status();
-  }
+  bool idle() const { return progress_.idle(); }
+  const detail::StreamProgress& progress() const { return progress_; }
 
  private:
   struct Item {
@@ -66,38 +65,28 @@ class FakeStream final : public Stream {
     std::function<Status()> work;
     std::vector<Ticket> after;
   };
-  struct Callback {
-    std::uint64_t sequence;
-    std::function<void(Status)> done;
-  };
-
   void run();
   Status run_item(Item& item, std::unique_lock<std::mutex>& lock);
   void delay();
-  void call_back(std::unique_lock<std::mutex>& lock);
 
   Shared& shared_;
   const std::uint32_t id_;
   std::mt19937_64 random_;  // for its own thread
   std::deque<Item> items_;
   std::vector<Ticket> awaited_;  // by the next item
-  std::deque<Callback> callbacks_;
-  std::uint64_t issued_ = 0, done_ = 0;
-  std::uint64_t failed_at_ = 0;
-  Status failure_;
-  bool busy_ = false;  // running an item or a callback
+  detail::StreamProgress progress_;
   std::thread thread_;
 };
 
 Ticket FakeStream::enqueue(std::function<Status()> work) {
   std::lock_guard lock(shared_.mutex);
-  const std::uint64_t sequence = ++issued_;
+  const Ticket ticket = progress_.issue();
   if (++shared_.items == shared_.options.fail_at)
     work = [] { return internal_error("a failure injected into the device"); };
-  items_.push_back({sequence, std::move(work), std::exchange(awaited_, {})});
-  shared_.memory->issued(id_, sequence);
+  items_.push_back({ticket.sequence, std::move(work), std::exchange(awaited_, {})});
+  shared_.memory->issued(id_, ticket.sequence);
   shared_.changed.notify_all();
-  return {id_, sequence};
+  return ticket;
 }
 
 void FakeStream::wait(Ticket ticket) {
@@ -109,24 +98,12 @@ void FakeStream::wait(Ticket ticket) {
 
 Ticket FakeStream::last() const {
   std::lock_guard lock(shared_.mutex);
-  // Work that has succeeded needs no more waiting.
-  const bool settled = done_ == issued_ && failed_at_ == 0;
-  return settled ? Ticket{} : Ticket{id_, issued_};
+  return progress_.last();
 }
 
 void FakeStream::on_complete(std::uint64_t sequence, std::function<void(Status)> done) {
   std::unique_lock lock(shared_.mutex);
-  TROUPE_CHECK(sequence <= issued_, "a ticket of another device");
-  if (!reached(sequence)) {
-    // Callers may pass any ticket at any time; the list stays in ticket order.
-    auto at = callbacks_.end();
-    while (at != callbacks_.begin() && std::prev(at)->sequence > sequence) --at;
-    callbacks_.insert(at, {sequence, std::move(done)});
-    return;
-  }
-  const Status status = status_of(sequence);
-  lock.unlock();
-  done(status);
+  progress_.on_complete(lock, sequence, std::move(done));
 }
 
 void FakeStream::run() {
@@ -137,17 +114,11 @@ void FakeStream::run() {
     if (items_.empty()) return;
     Item item = std::move(items_.front());
     items_.pop_front();
-    busy_ = true;
     Status status = run_item(item, lock);
-    if (!status.ok() && failed_at_ == 0) {
-      failed_at_ = item.sequence;
-      failure_ = std::move(status);
-    }
-    done_ = item.sequence;
-    shared_.memory->done(id_, done_);
+    shared_.memory->done(id_, item.sequence);
+    progress_.finish(item.sequence, std::move(status));
     shared_.changed.notify_all();
-    call_back(lock);
-    busy_ = false;
+    progress_.call_back(lock);
     shared_.changed.notify_all();
   }
 }
@@ -157,10 +128,10 @@ Status FakeStream::run_item(Item& item, std::unique_lock<std::mutex>& lock) {
   Status status;
   for (const Ticket& t : item.after) {
     const FakeStream& other = *shared_.streams[t.stream];
-    shared_.changed.wait(lock, [&] { return other.reached(t.sequence); });
-    if (status.ok()) status = other.status_of(t.sequence);
+    shared_.changed.wait(lock, [&] { return other.progress_.reached(t.sequence); });
+    if (status.ok()) status = other.progress_.status_of(t.sequence);
   }
-  const bool run = status.ok() && failed_at_ == 0;
+  const bool run = status.ok() && !progress_.failed();
   const bool dawdle = !shared_.hurry;
   lock.unlock();
   if (dawdle) delay();
@@ -185,18 +156,6 @@ void FakeStream::delay() {
   std::this_thread::sleep_for(std::chrono::microseconds(random_() % (most + 1)));
 }
 
-void FakeStream::call_back(std::unique_lock<std::mutex>& lock) {
-  while (!callbacks_.empty() && reached(callbacks_.front().sequence)) {
-    Callback callback = std::move(callbacks_.front());
-    callbacks_.pop_front();
-    const Status status = status_of(callback.sequence);
-    lock.unlock();
-    callback.done(status);
-    callback.done = nullptr;
-    lock.lock();
-  }
-}
-
 class Fake final : public FakeDevice {
  public:
   Fake(DeviceName name, const FakeOptions& options)
@@ -216,8 +175,8 @@ class Fake final : public FakeDevice {
   MemorySpace space() const override { return MemorySpace::device; }
   Allocator& allocator() override { return *shared_.memory; }
   Allocator& host_allocator() override { return *host_arena_; }
-  Stream& stream() override { return *streams_[0]; }
-  Stream& stream(int index) override { return *streams_.at(std::size_t(index)); }
+  HostStream& stream() override { return *streams_[0]; }
+  HostStream& stream(int index) override { return *streams_.at(std::size_t(index)); }
   int streams() const override { return int(streams_.size()); }
 
   void launch(std::function<void(Lanes&)> burst) override { lanes_->launch(std::move(burst)); }
@@ -263,7 +222,6 @@ Tensor Fake::alias(const Tensor& tensor) const {
                 tensor.offset());
 }
 
-// Work may launch bursts, and bursts may issue work: waits until neither has any left.
 void Fake::shut_down() {
   const auto idle = [&] {
     for (auto& stream : streams_)
@@ -272,12 +230,7 @@ void Fake::shut_down() {
   };
   std::unique_lock lock(shared_.mutex);
   shared_.hurry = true;
-  do {
-    lock.unlock();
-    lanes_->drain();
-    lock.lock();
-    shared_.changed.wait(lock, idle);
-  } while (!lanes_->idle());
+  detail::drain(*lanes_, lock, shared_.changed, idle);
   shared_.stopping = true;
   lock.unlock();
   shared_.changed.notify_all();
@@ -289,6 +242,12 @@ void Fake::shut_down() {
 
 std::unique_ptr<FakeDevice> make_fake_device(DeviceName name, FakeOptions options) {
   return std::make_unique<Fake>(std::move(name), options);
+}
+
+HostStream& host_stream(Device& device) {
+  auto* fake = dynamic_cast<FakeDevice*>(&device);
+  TROUPE_CHECK(fake != nullptr, "host_stream() wants a fake device");
+  return fake->stream();
 }
 
 Tensor device_alias(const Device& device, const Tensor& tensor) {

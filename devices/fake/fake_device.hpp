@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "devices/device.hpp"
+#include "devices/host_stream.hpp"
 
 namespace troupe {
 
@@ -29,9 +29,9 @@ struct FakeOptions {
 // be called on a thread of the device.
 class FakeDevice : public Device {
  public:
-  using Device::stream;
+  HostStream& stream() override = 0;
   // Stream 0 is stream(). REQUIRES: index < streams().
-  virtual Stream& stream(int index) = 0;
+  virtual HostStream& stream(int index) = 0;
   virtual int streams() const = 0;
   // `tensor` for work on this device's streams: the same bytes at an accessible address. Host
   // tensors are returned unchanged. It holds no reference to the memory: made at issue, while the
@@ -42,7 +42,8 @@ class FakeDevice : public Device {
 
 std::unique_ptr<FakeDevice> make_fake_device(DeviceName name, FakeOptions options = {});
 
-// The same for a Device. REQUIRES: `device` is a FakeDevice.
+// Its stream and the alias for code that sees a Device. REQUIRES: `device` is a FakeDevice.
+HostStream& host_stream(Device& device);
 Tensor device_alias(const Device& device, const Tensor& tensor);
 
 }  // namespace troupe

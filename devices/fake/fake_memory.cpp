@@ -3,9 +3,9 @@
 #include <sys/mman.h>
 
 #include <cstring>
-#include <map>
 
 #include "core/check.hpp"
+#include "devices/detail/extents.hpp"
 #include "devices/detail/poison.hpp"
 
 namespace troupe {
@@ -22,42 +22,26 @@ char* reserve(std::size_t bytes, int protection) {
 // Divides the region by first fit; adjacent free blocks are merged.
 class FakeMemory::Pages final : public PageSource {
  public:
-  explicit Pages(const Region& region) : region_(region) { free_[0] = region.bytes; }
+  explicit Pages(const Region& region) : region_(region) { free_.add(0, region.bytes); }
 
   void* take(std::size_t bytes) override {
-    bytes = (bytes + 4095) / 4096 * 4096;
-    for (auto it = free_.begin(); it != free_.end(); ++it) {
-      const auto [offset, size] = *it;
-      if (size < bytes) continue;
-      free_.erase(it);
-      if (size > bytes) free_[offset + bytes] = size - bytes;
-      return region_.host + offset;
-    }
-    return nullptr;
+    const auto at = free_.take((bytes + 4095) / 4096 * 4096);
+    return at ? region_.host + *at : nullptr;
   }
 
   void give_back(void* pages, std::size_t bytes) noexcept override {
     bytes = (bytes + 4095) / 4096 * 4096;
     const auto offset = std::size_t(static_cast<char*>(pages) - region_.host);
     detail::unpoison(region_.device + offset, bytes);
-    madvise(region_.device + offset, bytes, MADV_DONTNEED);  // only advice, so failure is no error
-    auto it = free_.emplace(offset, bytes).first;
-    if (auto next = std::next(it); next != free_.end() && offset + bytes == next->first) {
-      it->second += next->second;
-      free_.erase(next);
-    }
-    if (it == free_.begin()) return;
-    if (auto before = std::prev(it); before->first + before->second == offset) {
-      before->second += it->second;
-      free_.erase(it);
-    }
+    madvise(region_.device + offset, bytes, MADV_DONTNEED);  // advice: keeping them is no error
+    free_.add(offset, bytes);
   }
 
   MemorySpace space() const override { return MemorySpace::device; }
 
  private:
   const Region& region_;
-  std::map<std::size_t, std::size_t> free_;  // offset to size
+  detail::Extents free_;
 };
 
 FakeMemory::Region::Region(std::size_t size)

@@ -20,10 +20,19 @@ namespace troupe::conformance {
 // A device, and what tests do with one. Simulated devices are pumped on the test's thread.
 class Subject {
  public:
-  Subject(std::string text, std::unique_ptr<Device> device)
+  using Enqueue = std::function<Ticket(std::function<Status()>)>;
+
+  // `enqueue` is for devices whose streams run no host functions.
+  Subject(std::string text, std::unique_ptr<Device> device, Enqueue enqueue = {})
       : text_(std::move(text)),
         device_(std::move(device)),
-        sim_(dynamic_cast<test::SimDevice*>(device_.get())) {}
+        sim_(dynamic_cast<test::SimDevice*>(device_.get())),
+        enqueue_(std::move(enqueue)) {
+    if (HostStream* stream = host())
+      enqueue_ = [stream](std::function<Status()> work) {
+        return stream->enqueue(std::move(work));
+      };
+  }
 
   const std::string& text() const { return text_; }
   Device& operator*() { return *device_; }
@@ -45,6 +54,10 @@ class Subject {
     pump();
     done.get_future().wait();
   }
+  // What runs host functions on its stream; null on a device that runs nothing but kernels.
+  HostStream* host() { return dynamic_cast<HostStream*>(&device_->stream()); }
+  // Work on the device's stream, whichever way it takes it.
+  Ticket enqueue(std::function<Status()> work) { return enqueue_(std::move(work)); }
   Status wait(Ticket ticket) {
     std::promise<Status> done;
     device_->on_complete(ticket, [&](Status status) { done.set_value(std::move(status)); });
@@ -65,6 +78,7 @@ class Subject {
   std::string text_;
   std::unique_ptr<Device> device_;
   test::SimDevice* sim_;
+  Enqueue enqueue_;
 };
 
 inline DeviceName device_name(const std::string& type) {
@@ -79,7 +93,7 @@ inline std::unique_ptr<Device> cpu_of(int threads) {
 
 struct Maker {
   std::string text;
-  std::function<std::unique_ptr<Device>()> make;
+  std::function<Subject()> make;
 };
 
 inline std::vector<Maker> all_devices() {
@@ -87,31 +101,32 @@ inline std::vector<Maker> all_devices() {
     return [threads] {
       CpuOptions options;
       options.threads = threads;
-      return make_cpu_device(device_name("cpu"), options);
+      return Subject("cpu", make_cpu_device(device_name("cpu"), options));
     };
   };
   const auto fake = [](int streams, std::uint64_t seed) {
-    return [streams, seed]() -> std::unique_ptr<Device> {
+    return [streams, seed] {
       FakeOptions options;
       options.streams = streams;
       options.seed = seed;
-      return make_fake_device(device_name("fake"), options);
+      return Subject("fake", make_fake_device(device_name("fake"), options));
     };
   };
-  return {{"cpu with 1 lane", cpu(1)},
-          {"cpu with 3 lanes", cpu(3)},
-          {"inline", [] { return make_inline_device(device_name("cpu")); }},
-          {"sim", [] { return std::make_unique<test::SimDevice>(device_name("cpu")); }},
-          {"fake", fake(1, 5)},
-          {"fake with 2 streams", fake(2, 6)}};
+  return {
+      {"cpu with 1 lane", cpu(1)},
+      {"cpu with 3 lanes", cpu(3)},
+      {"inline", [] { return Subject("inline", make_inline_device(device_name("cpu"))); }},
+      {"sim", [] { return Subject("sim", std::make_unique<test::SimDevice>(device_name("cpu"))); }},
+      {"fake", fake(1, 5)},
+      {"fake with 2 streams", fake(2, 6)}};
 }
 
 // Calls `test` with a fresh one of every device.
 template <class Test>
 void on_every_device(Test&& test) {
   for (const Maker& maker : all_devices()) {
-    Subject subject(maker.text, maker.make());
-    CAPTURE(subject.text());
+    Subject subject = maker.make();
+    CAPTURE(maker.text);
     test(subject);
   }
 }

@@ -20,7 +20,7 @@ Subject fake(FakeOptions options = {}) {
 }
 
 // Adds 1 to every element, as a kernel would: on the aliases, made at issue.
-Ticket add_one(FakeDevice& device, Stream& stream, const Tensor& x, const Tensor& y) {
+Ticket add_one(FakeDevice& device, HostStream& stream, const Tensor& x, const Tensor& y) {
   return stream.enqueue([x = device.alias(x), y = device.alias(y)]() mutable {
     for (std::int64_t i = 0; i < x.elements(); ++i)
       y.mutable_data<float>()[i] = x.data<float>()[i] + 1;
@@ -71,7 +71,7 @@ TEST_CASE("a chain of work needs no reference on its memory once it is issued") 
     Tensor x = d.to_device(full(300, 0));
     for (int i = 0; i < 30; ++i) {
       Tensor y = Tensor::make(DType::f32, Shape{300}, d->allocator()).value();
-      add_one(fake, d->stream(), x, y);
+      add_one(fake, fake.stream(), x, y);
       x = y;  // the input goes while the work that reads it is pending
     }
     CHECK(Tensor::same(d.to_host(x), full(300, 30)));
@@ -85,7 +85,7 @@ TEST_CASE("freed memory comes back when the work issued before is done, not earl
   std::promise<void> go;
   Tensor t = Tensor::make(DType::f32, Shape{100}, d->allocator()).value();
   const void* address = t.raw();
-  Ticket pending = d->stream().enqueue([&] {
+  Ticket pending = d.enqueue([&] {
     go.get_future().wait();
     return ok_status();
   });
@@ -120,7 +120,7 @@ TEST_CASE("a stream waits for the ticket of another") {
     std::vector<Tensor> keep{x};
     Ticket last;
     for (int i = 0; i < 30; ++i) {
-      Stream& stream = fake.stream(i % fake.streams());
+      HostStream& stream = fake.stream(i % fake.streams());
       stream.wait(last);
       Tensor y = Tensor::make(DType::f32, Shape{100}, d->allocator()).value();
       last = add_one(fake, stream, keep.back(), y);
@@ -150,9 +150,9 @@ TEST_CASE("a stream that waits for failed work fails, the others go on") {
 
 TEST_CASE("work that throws fails its stream as work that returns an error does") {
   Subject d = fake();
-  Ticket good = d->stream().enqueue([] { return ok_status(); });
-  Ticket bad = d->stream().enqueue([]() -> Status { throw std::runtime_error("planted"); });
-  Ticket late = d->stream().enqueue([] { return ok_status(); });
+  Ticket good = d.enqueue([] { return ok_status(); });
+  Ticket bad = d.enqueue([]() -> Status { throw std::runtime_error("planted"); });
+  Ticket late = d.enqueue([] { return ok_status(); });
   CHECK(d.wait(good).ok());
   CHECK(d.wait(bad).message() == "the kernel threw an exception: planted");
   CHECK(d.wait(late).code() == Code::internal);
@@ -167,7 +167,7 @@ TEST_CASE("a failure can be injected at any work item") {
     std::atomic<std::uint64_t> ran{0};
     std::vector<Ticket> tickets;
     for (int i = 0; i < 5; ++i)
-      tickets.push_back(d->stream().enqueue([&] {
+      tickets.push_back(d.enqueue([&] {
         ++ran;
         return ok_status();
       }));
@@ -199,13 +199,13 @@ TEST_CASE("issuing work does not wait for it") {
   Subject d = fake();
   std::promise<void> go;
   std::atomic<int> done{0};
-  d->stream().enqueue([&] {
+  d.enqueue([&] {
     go.get_future().wait();
     return ok_status();
   });
   Ticket last;
   for (int i = 0; i < 100; ++i)
-    last = d->stream().enqueue([&] {
+    last = d.enqueue([&] {
       ++done;
       return ok_status();
     });

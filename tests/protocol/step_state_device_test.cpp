@@ -26,7 +26,7 @@ struct FakeWorld : StepWorld {
       TROUPE_TRY(Tensor out, c.allocate(DType::f32, Shape{4}));
       std::vector<Tensor> in;
       for (int i = 0; i < c.inputs(); ++i) in.push_back(device_alias(c.device(), c.input(i)));
-      c.device().stream().enqueue([in, to = device_alias(c.device(), out)]() mutable {
+      host_stream(c.device()).enqueue([in, to = device_alias(c.device(), out)]() mutable {
         for (int k = 0; k < 4; ++k) {
           float total = 0;
           for (const Tensor& t : in) total += t.data<float>()[k];
@@ -360,9 +360,11 @@ TEST_CASE("a loop over values of a device waits for its predicate alone, and fai
     // Whose work is not over before it is known whether there is another iteration.
     auto total = w.kernel("total", {w.draft.out(body, 1), w.draft.out(i)}, [&](KernelContext& c) {
       TROUPE_TRY(Tensor out, c.allocate(DType::f32, Shape{4}));
-      c.device().stream().enqueue(
-          [&decided, fail_at, iteration = issued++, a = device_alias(c.device(), c.input(0)),
-           b = device_alias(c.device(), c.input(1)), to = device_alias(c.device(), out)]() mutable {
+      host_stream(c.device())
+          .enqueue([&decided, fail_at, iteration = issued++,
+                    a = device_alias(c.device(), c.input(0)),
+                    b = device_alias(c.device(), c.input(1)),
+                    to = device_alias(c.device(), out)]() mutable {
             for (int now; fail_at == 0 && (now = decided) <= iteration;) decided.wait(now);
             for (int k = 0; k < 4; ++k)
               to.mutable_data<float>()[k] = a.data<float>()[k] + b.data<float>()[k];
@@ -440,7 +442,7 @@ struct SavingWorld : FakeWorld {
   std::uint32_t value(std::string name, std::int64_t elements, float of, std::uint32_t after) {
     const Compute compute = [elements, of](KernelContext& c) -> Status {
       TROUPE_TRY(Tensor out, c.allocate(DType::f32, Shape{elements}));
-      c.device().stream().enqueue([of, to = device_alias(c.device(), out)]() mutable {
+      host_stream(c.device()).enqueue([of, to = device_alias(c.device(), out)]() mutable {
         std::fill_n(to.mutable_data<float>(), to.elements(), of);
         return ok_status();
       });

@@ -113,7 +113,7 @@ Ticket DeviceWork::ticket_of_outputs(const LoadedPlan::Node& node, Ticket before
     elsewhere |= ticket.stream != stream.id();
     if (newest.sequence < ticket.sequence) newest = ticket;
   }
-  return elsewhere ? stream.enqueue([] { return ok_status(); }) : newest;
+  return elsewhere ? stream.mark() : newest;
 }
 
 void DeviceWork::run_copy(std::uint32_t i) {
