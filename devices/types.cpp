@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "devices/cpu/cpu_device.hpp"
+#include "devices/cuda/cuda_device.hpp"
 #include "devices/fake/fake_device.hpp"
 
 namespace troupe {
@@ -20,6 +21,16 @@ Expected<std::unique_ptr<Device>> make_fake(const DeviceName& name,
   options.seed = settings.seed;
   if (settings.memory > 0) options.memory = settings.memory;
   return std::unique_ptr<Device>(make_fake_device(name, options));
+}
+
+// Opens the driver: where there is none, nothing but the making of a device fails.
+Expected<std::unique_ptr<Device>> make_cuda(const DeviceName& name,
+                                            const DeviceSettings& settings) {
+  CudaOptions options;
+  options.ordinal = *name.index;
+  options.memory = settings.memory;
+  TROUPE_TRY(auto device, make_cuda_device(name, std::move(options)));
+  return std::unique_ptr<Device>(std::move(device));
 }
 
 }  // namespace
@@ -65,6 +76,7 @@ DeviceTypes builtin_device_types() {
   DeviceTypes types;
   for (DeviceType type :
        {DeviceType{.name = "CPU", .space = MemorySpace::host, .rank = 1, .make = make_cpu},
+        DeviceType{.name = "CUDA", .space = MemorySpace::device, .rank = 0, .make = make_cuda},
         DeviceType{.name = "FAKE", .space = MemorySpace::device, .rank = 2, .make = make_fake}}) {
     Status added = types.add(std::move(type));
     TROUPE_CHECK(added.ok(), added.text());

@@ -114,7 +114,7 @@ DriverReport look_for_driver(const Search& search) {
 Expected<Driver> open_driver(const Search& search) {
   DriverReport report = look_for_driver(search);
   if (report.state == State::ready) return std::move(report.driver);
-  return unavailable(std::move(report.text));
+  return failed_precondition(std::move(report.text));
 }
 
 }  // namespace troupe::cuda

@@ -126,7 +126,7 @@ struct DriverReport {
 const char* state_name(DriverReport::State state);
 DriverReport look_for_driver(const Search& search);
 
-// The driver, or unavailable with the report's text.
+// The driver, or failed_precondition with the report's text.
 Expected<Driver> open_driver(const Search& search);
 
 }  // namespace troupe::cuda

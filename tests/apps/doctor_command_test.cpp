@@ -90,6 +90,26 @@ TEST_CASE("what doctor says is a JSON document as well") {
   CHECK(fake["parts"][2]["wheel"] == "nvidia-cuda-nvrtc");
 }
 
+TEST_CASE("training on a GPU that is not there ends with what doctor says") {
+  const auto train = [](const std::string& folders, const std::string& fake,
+                        const std::string& device) {
+    return shell_command("TROUPE_CUDA_PATH=" + folders + ":- TROUPE_FAKE_CUDA=" + fake + " " +
+                         troupe_program() + " train mnist-mlp --device " + device);
+  };
+  for (const auto& [folders, fake] :
+       std::vector<std::pair<std::string, std::string>>{{"/nowhere", ""},
+                                                        {fake_folder(), "stub=1"},
+                                                        {fake_folder(), "version=11080"},
+                                                        {fake_folder(), "devices=0"}}) {
+    const std::string said = line_of(doctor(folders, fake), "driver");
+    for (const char* device : {"cuda", "GPU", "cpu --device cuda"}) {
+      Ended ended = train(folders, fake, device);
+      CHECK(ended.code == 1);
+      CHECK_MESSAGE(contains(ended.err, said), ended.err);
+    }
+  }
+}
+
 TEST_CASE("the program is linked against no library of CUDA") {
   Ended ldd = shell_command("ldd " + troupe_program());
   CHECK(ldd.code == 0);

@@ -46,9 +46,9 @@ TEST_CASE("ops are filtered by the type of device that runs them") {
   CHECK_FALSE(contains(fake.out, "\nUnique("));  // its shape depends on values
   CHECK(contains(fake.out, "\nReadVariable("));  // the runtime's
   CHECK(contains(troupe_command("ops --device cpu").out, "\nUnique("));
-  Ended unknown = troupe_command("ops --device cuda");
+  Ended unknown = troupe_command("ops --device tpu");
   CHECK(unknown.code == 2);
-  CHECK(contains(unknown.err, "CPU FAKE"));
+  CHECK(contains(unknown.err, "CPU CUDA FAKE"));
 }
 
 TEST_CASE("the table of ops is a JSON document") {

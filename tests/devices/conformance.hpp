@@ -13,6 +13,7 @@
 #include "devices/cpu/cpu_device.hpp"
 #include "devices/device.hpp"
 #include "devices/fake/fake_device.hpp"
+#include "tests/devices/cuda/cuda_subject.hpp"
 #include "tests/devices/sim_device.hpp"
 
 namespace troupe::conformance {
@@ -91,6 +92,16 @@ inline std::unique_ptr<Device> cpu_of(int threads) {
   return make_cpu_device(device_name("cpu"), options);
 }
 
+inline Subject cuda_on_fake(const std::string& fake, bool spin) {
+  CudaOptions options;
+  options.spin = spin;
+  auto device = test::make_cuda_on_fake(device_name("cuda"), fake, options).value();
+  test::HostKernels kernels(*device);
+  return Subject(
+      "cuda on the fake driver", std::move(device),
+      [kernels](std::function<Status()> work) mutable { return kernels.enqueue(std::move(work)); });
+}
+
 struct Maker {
   std::string text;
   std::function<Subject()> make;
@@ -118,7 +129,9 @@ inline std::vector<Maker> all_devices() {
       {"inline", [] { return Subject("inline", make_inline_device(device_name("cpu"))); }},
       {"sim", [] { return Subject("sim", std::make_unique<test::SimDevice>(device_name("cpu"))); }},
       {"fake", fake(1, 5)},
-      {"fake with 2 streams", fake(2, 6)}};
+      {"fake with 2 streams", fake(2, 6)},
+      {"cuda on the fake driver", [] { return cuda_on_fake("", false); }},
+      {"cuda on a slow fake driver", [] { return cuda_on_fake("delay_us=100,seed=7", true); }}};
 }
 
 // Calls `test` with a fresh one of every device.

@@ -52,13 +52,13 @@ TEST_CASE("a field of a cluster that is out of range is refused with the range")
                  "wait_for is a number from 0 to 4096");
   refused_with(with([](Cluster& c) { c.devices = {}; }), "from 1 to 16, not 0");
   refused_with(with([](Cluster& c) { c.devices.assign(17, "CPU"); }), "from 1 to 16, not 17");
-  for (const char* word : {"GPU", "gpu", "TPU"})
+  for (const char* word : {"NPU", "npu", "TPU"})
     refused_with(with([=](Cluster& c) {
                    c.devices = {"CPU", word};
                  }),
                  "there is no device of type '" + std::string(word) + "'; known are: CPU",
                  Code::not_found);
-  CHECK(with([](Cluster& c) { c.devices = {"GPU"}; }).text().find("FAKE") == std::string::npos);
+  CHECK(with([](Cluster& c) { c.devices = {"NPU"}; }).text().find("FAKE") == std::string::npos);
   refused_with(with([](Cluster& c) { c.devices = {"no device"}; }),
                "'no device' is no type of device");
   for (auto wrong : {std::chrono::milliseconds(249), std::chrono::milliseconds(-5)})

@@ -111,7 +111,7 @@ TEST_CASE("CUDA: a library that is no driver is told") {
   CHECK(contains(report.text, "libcuda.so.1 cannot be loaded: "));
   std::filesystem::remove_all(folder);
   Status status = cuda::open_driver({{folder}, false}).status();
-  CHECK(status.code() == Code::unavailable);
+  CHECK(status.code() == Code::failed_precondition);
   CHECK(contains(status.message(), "no driver: "));
 }
 

@@ -1,0 +1,224 @@
+#include "devices/cuda/cuda_device.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "core/processors.hpp"
+#include "devices/arena.hpp"
+#include "devices/cuda/memory.hpp"
+#include "devices/cuda/stream.hpp"
+#include "devices/detail/host_copy.hpp"
+#include "devices/detail/progress.hpp"
+
+namespace troupe {
+namespace {
+
+using cuda::CudaStream;
+using cuda::DeviceAddress;
+using cuda::StreamHandle;
+
+constexpr int kProcessorsToSpin = 4;
+
+DeviceAddress address_of(const Tensor& tensor) {
+  return reinterpret_cast<DeviceAddress>(tensor.raw());
+}
+
+class Cuda final : public CudaDevice {
+ public:
+  Cuda(DeviceName name, const CudaOptions& options, cuda::ContextPtr context, std::size_t memory)
+      : streams_(std::move(name), context,
+                 options.spin.value_or(usable_processors() > kProcessorsToSpin)),
+        memory_(new cuda::GpuMemory(context, memory)),
+        host_(make_arena(0, cuda::pinned_pages(context))),
+        lanes_(std::make_unique<detail::LanePool>(options.lanes)) {
+    TROUPE_CHECK(streams_.name.full(), "a device has a full name");
+  }
+  ~Cuda() override { shut_down(); }
+
+  Status open() {
+    TROUPE_TRY(kernels_, CudaStream::make(streams_));
+    TROUPE_TRY(uploads_, CudaStream::make(streams_));
+    TROUPE_TRY(downloads_, CudaStream::make(streams_));
+    return ok_status();
+  }
+
+  const DeviceName& name() const override { return streams_.name; }
+  MemorySpace space() const override { return MemorySpace::device; }
+  Allocator& allocator() override { return *memory_; }
+  Allocator& host_allocator() override { return *host_; }
+  Stream& stream() override { return *kernels_; }
+  const cuda::Context& context() const override { return *streams_.context; }
+
+  void launch(std::function<void(Lanes&)> burst) override { lanes_->launch(std::move(burst)); }
+  Ticket copy(const Tensor& src, Tensor dst) override;
+  void on_complete(Ticket ticket, std::function<void(Status)> done) override;
+  Expected<cuda::FunctionHandle> function(const std::string& image, const char* name) override;
+  Status launch_kernel(const KernelLaunch& launch) override;
+
+  std::size_t memory_size() const override { return memory_->cap(); }
+  std::size_t bytes_in_use() const override { return memory_->bytes_in_use(); }
+  std::size_t peak_bytes() const override { return memory_->peak_bytes(); }
+  void reset_peak() override { memory_->reset_peak(); }
+
+ private:
+  Ticket upload(const Tensor& src, const Tensor& dst);
+  Ticket download(const Tensor& src, const Tensor& dst);
+  Ticket move_within(const Tensor& src, const Tensor& dst);
+  Buffer staging_for(const Tensor& tensor);
+  // With the mutex held: the kernels' stream has been given something.
+  void told() { memory_->issued(kernels_->progress().issued()); }
+  void shut_down();
+
+  const cuda::Driver& driver() const { return streams_.context->driver(); }
+
+  cuda::Streams streams_;
+  const cuda::GpuMemoryPtr memory_;
+  const ArenaPtr host_;
+  std::unique_ptr<CudaStream> kernels_, uploads_, downloads_;
+  std::unique_ptr<detail::LanePool> lanes_;
+  std::mutex modules_mutex_;
+  std::map<std::string, cuda::ModuleHandle> modules_;  // by their images
+};
+
+Ticket Cuda::copy(const Tensor& src, Tensor dst) {
+  detail::check_copy(src, dst);
+  TROUPE_CHECK(src.space() == MemorySpace::device || dst.space() == MemorySpace::device,
+               "a GPU copies from or to its own memory");
+  if (src.bytes() == 0) return kernels_->mark();
+  if (src.space() == MemorySpace::host) return upload(src, dst);
+  return dst.space() == MemorySpace::host ? download(src, dst) : move_within(src, dst);
+}
+
+Ticket Cuda::upload(const Tensor& src, const Tensor& dst) {
+  const void* from = src.raw();
+  Buffer staging = staging_for(src);
+  if (staging) from = std::memcpy(staging.data(), src.raw(), src.bytes());
+  const std::size_t bytes = src.bytes();
+  std::lock_guard lock(streams_.mutex);
+  const std::uint64_t after = memory_->may_use_after(dst.buffer().data());
+  const detail::StreamProgress& kernels = kernels_->progress();
+  // A copy fails with what was issued before, if it has to wait for that or not.
+  if (kernels.failed()) uploads_->wait_for(kernels.last());
+  if (after > 0) uploads_->wait_for({kernels_->id(), after});
+  return uploads_->issue(
+      "cuMemcpyHtoDAsync",
+      [&](StreamHandle s) {
+        return driver().cuMemcpyHtoDAsync_v2(address_of(dst), from, bytes, s);
+      },
+      [held = staging ? Tensor() : src, staging, dst] {});
+}
+
+Ticket Cuda::download(const Tensor& src, const Tensor& dst) {
+  Tensor to = dst;
+  Buffer staging = staging_for(dst);
+  void* target = staging ? staging.data() : to.mutable_raw();
+  const std::size_t bytes = src.bytes();
+  std::lock_guard lock(streams_.mutex);
+  downloads_->wait_for(kernels_->mark_locked());
+  return downloads_->issue(
+      "cuMemcpyDtoHAsync",
+      [&](StreamHandle s) {
+        return driver().cuMemcpyDtoHAsync_v2(target, address_of(src), bytes, s);
+      },
+      [src, to, staging, bytes]() mutable {
+        if (staging) std::memcpy(to.mutable_raw(), staging.data(), bytes);
+      });
+}
+
+Ticket Cuda::move_within(const Tensor& src, const Tensor& dst) {
+  std::lock_guard lock(streams_.mutex);
+  const Ticket ticket = kernels_->issue("cuMemcpyDtoDAsync", [&](StreamHandle s) {
+    return driver().cuMemcpyDtoDAsync_v2(address_of(dst), address_of(src), src.bytes(), s);
+  });
+  told();
+  return ticket;
+}
+
+// Pinned memory for a copy of what is not pinned, or none: the driver then copies by itself, and
+// lets the caller wait for it.
+Buffer Cuda::staging_for(const Tensor& tensor) {
+  if (tensor.buffer().allocator() == host_.get()) return {};
+  auto staging = Buffer::allocate(*host_, tensor.bytes());
+  return staging.ok() ? std::move(staging).value() : Buffer();
+}
+
+void Cuda::on_complete(Ticket ticket, std::function<void(Status)> done) {
+  if (ticket.complete()) return done(ok_status());
+  streams_.all.at(ticket.stream)->on_complete(ticket.sequence, std::move(done));
+}
+
+Expected<cuda::FunctionHandle> Cuda::function(const std::string& image, const char* name) {
+  std::lock_guard lock(modules_mutex_);
+  context().enter();
+  auto module = modules_.find(image);
+  if (module == modules_.end()) {
+    cuda::ModuleHandle loaded = nullptr;
+    TROUPE_TRY(
+        context().check(driver().cuModuleLoadData(&loaded, image.c_str()), "cuModuleLoadData"));
+    module = modules_.emplace(image, loaded).first;
+  }
+  cuda::FunctionHandle found = nullptr;
+  Status status = context().check(driver().cuModuleGetFunction(&found, module->second, name),
+                                  "cuModuleGetFunction");
+  if (!status.ok()) return status.in("for kernel '" + std::string(name) + "'");
+  return found;
+}
+
+Status Cuda::launch_kernel(const KernelLaunch& launch) {
+  std::lock_guard lock(streams_.mutex);
+  TROUPE_TRY(kernels_->try_issue("cuLaunchKernel", [&](StreamHandle s) {
+    return driver().cuLaunchKernel(launch.function, launch.grid[0], launch.grid[1], launch.grid[2],
+                                   launch.block[0], launch.block[1], launch.block[2],
+                                   launch.shared_bytes, s, launch.arguments, nullptr);
+  }));
+  told();
+  return ok_status();
+}
+
+void Cuda::shut_down() {
+  // Work that nobody has asked for yet is over only when its event tells so.
+  const auto idle = [&] {
+    bool all = true;
+    for (CudaStream* stream : streams_.all) {
+      stream->flush();
+      all &= stream->idle();
+    }
+    return all;
+  };
+  std::unique_lock lock(streams_.mutex);
+  detail::drain(*lanes_, lock, streams_.changed, idle);
+  streams_.stopping = true;
+  lock.unlock();
+  streams_.changed.notify_all();
+  kernels_.reset();
+  uploads_.reset();
+  downloads_.reset();
+  lanes_.reset();
+  context().enter();
+  for (auto& [image, module] : modules_) driver().cuModuleUnload(module);
+}
+
+// Room for what the driver and libraries take later.
+std::size_t most_of(std::size_t free) {
+  constexpr std::size_t kRoom = std::size_t{512} << 20;
+  return free / 10 * 9 > kRoom ? std::min(free / 10 * 9, free - kRoom) : free / 10 * 9;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<CudaDevice>> make_cuda_device(DeviceName name, CudaOptions options) {
+  TROUPE_TRY(cuda::Driver driver, cuda::open_driver(options.search));
+  TROUPE_TRY(auto context, cuda::Context::make(std::move(driver), options.ordinal));
+  context->enter();
+  std::size_t free = 0, total = 0;
+  TROUPE_TRY(context->check(context->driver().cuMemGetInfo_v2(&free, &total), "cuMemGetInfo"));
+  const std::size_t memory = options.memory > 0 ? options.memory : most_of(free);
+  auto device = std::make_unique<Cuda>(std::move(name), options, std::move(context), memory);
+  TROUPE_TRY(device->open());
+  return std::unique_ptr<CudaDevice>(std::move(device));
+}
+
+}  // namespace troupe

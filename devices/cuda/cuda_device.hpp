@@ -1,0 +1,54 @@
+// CudaDevice: an NVIDIA GPU.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "devices/cuda/context.hpp"
+#include "devices/device.hpp"
+
+namespace troupe {
+
+struct CudaOptions {
+  int ordinal = 0;         // which of the driver's GPUs
+  std::size_t memory = 0;  // bytes that tensors may take; 0: most of what is free
+  int lanes = 2;           // threads for bursts, which issue work
+  // Whether threads look at an event again and again for a while before they sleep. By default
+  // where there are more than 4 processors.
+  std::optional<bool> spin;
+  cuda::Search search = cuda::Search::standard();  // of the driver
+};
+
+// One launch of a kernel. `arguments` point to its arguments; the call copies them.
+struct KernelLaunch {
+  cuda::FunctionHandle function = nullptr;
+  std::array<unsigned, 3> grid = {1, 1, 1}, block = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  void** arguments = nullptr;
+};
+
+// Stream 0 is that of the kernels, and of copies within the device; stream 1 uploads, stream 2
+// downloads. An upload into memory that no kernel has been given yet waits only for the kernels
+// that used this memory before; others follow all kernels issued before. Host memory that is not
+// from host_allocator() is copied through such memory.
+//
+// An error of the GPU fails all streams for good: no later device of this process would do better.
+// The destructor runs everything issued and launched before, and what that issues and launches; it
+// must not run on a thread of the device.
+class CudaDevice : public Device {
+ public:
+  virtual const cuda::Context& context() const = 0;
+  // A kernel of a module; the module is loaded once and stays as long as the device.
+  virtual Expected<cuda::FunctionHandle> function(const std::string& image, const char* name) = 0;
+  // On stream(). What the driver refuses is returned, and is no failure of the stream.
+  virtual Status launch_kernel(const KernelLaunch& launch) = 0;
+
+  bool locates_failures() const override { return false; }
+};
+
+// failed_precondition with what `troupe doctor` says where there is no driver or GPU.
+Expected<std::unique_ptr<CudaDevice>> make_cuda_device(DeviceName name, CudaOptions options = {});
+
+}  // namespace troupe

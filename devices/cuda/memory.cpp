@@ -1,0 +1,131 @@
+#include "devices/cuda/memory.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "devices/detail/extents.hpp"
+
+namespace troupe::cuda {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kFirstPiece = std::size_t{2} << 20, kLargestPiece = std::size_t{1} << 30;
+
+std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+class PinnedPages final : public PageSource {
+ public:
+  explicit PinnedPages(ContextPtr context) : context_(std::move(context)) {}
+
+  void* take(std::size_t bytes) override {
+    context_->enter();
+    void* pages = nullptr;
+    return context_->driver().cuMemHostAlloc(&pages, bytes, kHostAllocPortable) == kSuccess
+               ? pages
+               : nullptr;
+  }
+  void give_back(void* pages, std::size_t) noexcept override {
+    context_->enter();
+    context_->driver().cuMemFreeHost(pages);
+  }
+
+ private:
+  const ContextPtr context_;
+};
+
+}  // namespace
+
+// Pieces of memory, each twice as large as the one before, so that a small program leaves the GPU
+// to others and a large one has few pieces. They stay until the end: freeing one waits for
+// everything on the GPU.
+class GpuMemory::Pages final : public PageSource {
+ public:
+  Pages(ContextPtr context, std::size_t cap, const std::atomic<std::uint64_t>& issued,
+        std::atomic<std::uint64_t>& recut)
+      : context_(std::move(context)), cap_(cap), issued_(issued), recut_(recut) {}
+  ~Pages() override {
+    context_->enter();
+    for (const DeviceAddress piece : pieces_) context_->driver().cuMemFree_v2(piece);
+  }
+
+  void* take(std::size_t bytes) override {
+    bytes = whole_pages(bytes);
+    auto at = free_.take(bytes);
+    if (!at && grow(bytes)) at = free_.take(bytes);
+    return at ? reinterpret_cast<void*>(*at) : nullptr;
+  }
+  void give_back(void* pages, std::size_t bytes) noexcept override {
+    recut_.store(issued_.load());
+    free_.add(reinterpret_cast<std::uint64_t>(pages), whole_pages(bytes));
+  }
+  MemorySpace space() const override { return MemorySpace::device; }
+
+ private:
+  // A page more than what is used: to align it, and so that no two pieces touch.
+  bool grow(std::size_t bytes) {
+    const std::size_t left = cap_ - std::min(cap_, held_);
+    context_->enter();
+    for (std::size_t size : {std::min(std::max(bytes, next_), left), bytes}) {
+      if (size < bytes) continue;
+      DeviceAddress piece = 0;
+      if (context_->driver().cuMemAlloc_v2(&piece, size + kPage) != kSuccess) continue;
+      pieces_.push_back(piece);
+      held_ += size;
+      next_ = std::min(2 * std::max(next_, size), kLargestPiece);
+      free_.add((piece + kPage - 1) / kPage * kPage, size / kPage * kPage);
+      return true;
+    }
+    return false;
+  }
+
+  const ContextPtr context_;
+  const std::size_t cap_;
+  const std::atomic<std::uint64_t>& issued_;
+  std::atomic<std::uint64_t>& recut_;
+  std::vector<DeviceAddress> pieces_;
+  std::size_t held_ = 0, next_ = kFirstPiece;
+  detail::Extents free_;
+};
+
+GpuMemory::GpuMemory(ContextPtr context, std::size_t cap)
+    : cap_(cap),
+      arena_(make_arena(cap, std::make_unique<Pages>(std::move(context), cap, issued_, recut_))) {}
+
+void* GpuMemory::allocate(std::size_t bytes) {
+  void* data = arena_->allocate(bytes);
+  if (!data) return nullptr;
+  holders_.fetch_add(1, std::memory_order_relaxed);
+  std::lock_guard lock(mutex_);
+  // Of pages that were cut anew, the uses were of other blocks.
+  Use& use = uses_.try_emplace(data, Use{recut_.load(), 0}).first->second;
+  use.freed = std::max(use.freed, recut_.load());
+  use.allocated = issued_.load();
+  return data;
+}
+
+void GpuMemory::deallocate(void* data, std::size_t bytes) noexcept {
+  {
+    std::lock_guard lock(mutex_);
+    uses_.find(data)->second.freed = issued_.load();
+  }
+  arena_->deallocate(data, bytes);
+  drop();  // last: this may go with it
+}
+
+std::uint64_t GpuMemory::may_use_after(const void* block) {
+  const std::uint64_t issued = issued_.load();
+  std::lock_guard lock(mutex_);
+  const auto use = uses_.find(block);
+  if (use == uses_.end() || use->second.allocated != issued) return issued;
+  return use->second.freed;
+}
+
+void GpuMemory::drop() noexcept {
+  if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+std::unique_ptr<PageSource> pinned_pages(ContextPtr context) {
+  return std::make_unique<PinnedPages>(std::move(context));
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,73 @@
+// Memory of a GPU, and the pinned host memory that it copies from and to.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "devices/arena.hpp"
+#include "devices/cuda/context.hpp"
+
+namespace troupe::cuda {
+
+// An arena of device memory whose blocks know the stream of the kernels.
+//
+// A block that was freed may be handed out at once, and kernels may use it at once: what used it
+// before was issued on the same stream. Work of another stream has to wait for what was issued
+// before the block was freed; may_use_after() says how much that is. So no work needs a reference
+// on memory that kernels alone use, as long as it was issued before the last reference goes.
+//
+// Owned by the device through retire(), like an Arena: blocks may outlive the device.
+class GpuMemory final : public Allocator {
+ public:
+  // At most `cap` bytes at a time, in pieces that are asked of the driver as they are needed.
+  GpuMemory(ContextPtr context, std::size_t cap);
+  GpuMemory(const GpuMemory&) = delete;
+  GpuMemory& operator=(const GpuMemory&) = delete;
+
+  void* allocate(std::size_t bytes) override;
+  void deallocate(void* data, std::size_t bytes) noexcept override;
+  MemorySpace space() const override { return MemorySpace::device; }
+
+  // Told by the device: the kernels' stream has been given work `sequence`.
+  void issued(std::uint64_t sequence) { issued_.store(sequence); }
+  // The work of the kernels' stream after which another stream may write `block`, as allocate gave
+  // it; 0: none. Where kernels may have been given the block since, all that was issued.
+  std::uint64_t may_use_after(const void* block);
+
+  std::size_t cap() const { return cap_; }
+  std::size_t bytes_in_use() const { return arena_->bytes_in_use(); }
+  std::size_t peak_bytes() const { return arena_->peak_bytes(); }
+  void reset_peak() { arena_->reset_peak(); }
+  void retire() noexcept { drop(); }
+
+ private:
+  // What had been issued when a block was freed last, and when it was handed out.
+  struct Use {
+    std::uint64_t freed = 0, allocated = 0;
+  };
+  class Pages;
+
+  ~GpuMemory() override = default;
+  void drop() noexcept;
+
+  const std::size_t cap_;
+  std::atomic<std::uint64_t> issued_{0};
+  std::atomic<std::uint64_t> recut_{0};  // issued when pages were last given back
+  std::atomic<std::size_t> holders_{1};  // the device and every block
+  std::mutex mutex_;
+  std::unordered_map<const void*, Use> uses_;  // of every block there ever was
+  ArenaPtr arena_;
+};
+
+struct RetireGpuMemory {
+  void operator()(GpuMemory* memory) const noexcept { memory->retire(); }
+};
+using GpuMemoryPtr = std::unique_ptr<GpuMemory, RetireGpuMemory>;
+
+// Host memory that the GPU reads and writes by itself, while the host goes on.
+std::unique_ptr<PageSource> pinned_pages(ContextPtr context);
+
+}  // namespace troupe::cuda

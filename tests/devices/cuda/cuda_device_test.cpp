@@ -1,0 +1,369 @@
+// What a CUDA device promises beyond every device, on the fake driver.
+#include "devices/cuda/cuda_device.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <future>
+#include <random>
+
+#include "devices/types.hpp"
+#include "tests/contains.hpp"
+#include "tests/devices/conformance.hpp"
+#include "tests/devices/touch.hpp"
+
+using namespace troupe;
+using namespace troupe::conformance;
+using troupe::test::contains;
+using troupe::test::FakeCuda;
+
+namespace {
+
+Tensor full(std::int64_t n, float value) {
+  Tensor t = Tensor::make(DType::f32, Shape{n}).value();
+  std::fill_n(t.mutable_data<float>(), n, value);
+  return t;
+}
+
+// y = x + by, of n elements.
+cuda::Result add(const fake_cuda::Launched& launched) {
+  auto* y = *static_cast<float* const*>(launched.arguments[0]);
+  const auto* x = *static_cast<const float* const*>(launched.arguments[1]);
+  const float by = *static_cast<const float*>(launched.arguments[2]);
+  const auto n = *static_cast<const std::int64_t*>(launched.arguments[3]);
+  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] + by;
+  return cuda::kSuccess;
+}
+
+// A device on the fake driver, that the test sees as what it is.
+struct Gpu {
+  explicit Gpu(const std::string& fake = {})
+      : Gpu(test::make_cuda_on_fake(device_name("cuda"), fake).value()) {}
+  explicit Gpu(std::unique_ptr<CudaDevice> made)
+      : device(made.get()), host_kernels(*made), d("cuda", std::move(made)) {
+    test::register_in_fake_cuda(
+        "add", add, {sizeof(float*), sizeof(float*), sizeof(float), sizeof(std::int64_t)});
+    add_function = device->function(fake_cuda::kImage, "add").value();
+  }
+  Tensor make(std::int64_t n) {
+    return Tensor::make(DType::f32, Shape{n}, device->allocator()).value();
+  }
+  Status add_to(const Tensor& x, float by, Tensor& y) {
+    const void* from = x.raw();
+    void* to = y.mutable_raw();
+    std::int64_t n = x.elements();
+    void* arguments[] = {&to, &from, &by, &n};
+    return device->launch_kernel(
+        {.function = add_function, .block = {32, 1, 1}, .arguments = arguments});
+  }
+
+  CudaDevice* device;
+  test::HostKernels host_kernels;
+  Subject d;
+  cuda::FunctionHandle add_function = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("CUDA: a device says of its GPU what the driver says") {
+  Gpu gpu("memory_mb=100");
+  CHECK(gpu.device->context().gpu().name == "Fake GPU");
+  CHECK(gpu.device->context().gpu().architecture == "sm_90");
+  CHECK(gpu.device->memory_size() == (std::size_t{100} << 20) / 10 * 9);
+  CHECK_FALSE(gpu.device->locates_failures());
+}
+
+TEST_CASE("CUDA: a device that cannot be made says what doctor says") {
+  const auto why = [](const std::string& fake) {
+    Status status = test::make_cuda_on_fake(device_name("cuda"), fake).status();
+    CHECK(status.code() == Code::failed_precondition);
+    return status.message();
+  };
+  CHECK(contains(why("stub=1"), "is a stub"));
+  CHECK(contains(why("version=11000"), "too old: "));
+  CHECK(contains(why("devices=0"), "no device: "));
+  FakeCuda on("devices=2");
+  CudaOptions options;
+  options.search = test::fake_cuda_search();
+  options.ordinal = 2;
+  Status status = make_cuda_device(device_name("cuda"), options).status();
+  CHECK(status.code() == Code::out_of_range);
+  CHECK(status.message() == "there is no GPU 2: the driver has 2");
+}
+
+TEST_CASE("CUDA: the table of device types makes one where there is a driver") {
+  const DeviceTypes types = builtin_device_types();
+  const DeviceName name{"worker", 0, "CUDA", 0};
+  setenv("TROUPE_CUDA_PATH", "-", 1);
+  Status none = types.make(name, {}).status();
+  CHECK(none.code() == Code::failed_precondition);
+  CHECK(contains(none.text(), "no driver: libcuda.so.1 is not searched for anywhere"));
+  CHECK(contains(none.text(), name.text()));
+  setenv("TROUPE_CUDA_PATH", (test::fake_cuda_search().folders[0] + ":-").c_str(), 1);
+  auto made = types.make(name, {.memory = 5 << 20});
+  unsetenv("TROUPE_CUDA_PATH");
+  REQUIRE(made.ok());
+  CHECK((*made)->memory_size() == 5 << 20);
+}
+
+TEST_CASE("CUDA: nothing is left when the device and its tensors are gone") {
+  Tensor kept, pinned;
+  {
+    Gpu gpu;
+    kept = gpu.d.to_device(full(100'000, 1));
+    pinned = gpu.d.to_host(kept);
+    CHECK(test::count_in_fake_cuda("streams") == 3);
+    CHECK(test::count_in_fake_cuda("modules") == 1);
+  }
+  CHECK(test::count_in_fake_cuda("streams") == 0);
+  CHECK(test::count_in_fake_cuda("events") == 0);
+  CHECK(test::count_in_fake_cuda("modules") == 0);
+  CHECK(test::count_in_fake_cuda("blocks") == 1);
+  CHECK(pinned.data<float>()[99'999] == 1);
+  kept = Tensor();
+  CHECK(test::count_in_fake_cuda("contexts") == 1);  // the pinned memory is of it
+  pinned = Tensor();
+  CHECK(test::count_in_fake_cuda("contexts") == 0);
+  CHECK(test::count_in_fake_cuda("pinned") == 0);
+}
+
+TEST_CASE("CUDA: the host faults on the memory of a device, and fresh memory is not zero") {
+  Gpu gpu;
+  for (std::int64_t n : {1, 1000, 1'000'000}) {
+    Tensor t = gpu.make(n);
+    CHECK(test::touch(t.raw(), false) == test::kFaults);
+    CHECK(std::isnan(gpu.d.to_host(t).data<float>()[n - 1]));
+  }
+}
+
+TEST_CASE("CUDA: a chain of kernels needs no reference on its memory once it is issued") {
+  for (int seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    Gpu gpu("delay_us=100,seed=" + std::to_string(seed));
+    Tensor x = gpu.d.to_device(full(300, 0));
+    for (int i = 0; i < 30; ++i) {
+      Tensor y = gpu.make(300);
+      CHECK(gpu.add_to(x, 1, y).ok());
+      x = y;
+    }
+    CHECK(gpu.device->bytes_in_use() < 3 * 2048);  // it went back at once
+    CHECK(Tensor::same(gpu.d.to_host(x), full(300, 30)));
+  }
+}
+
+TEST_CASE("CUDA: an upload into memory that a kernel still writes waits for it") {
+  Gpu gpu;
+  std::promise<void> go;
+  CHECK(gpu.host_kernels
+            .launch([&] {
+              go.get_future().wait();
+              return ok_status();
+            })
+            .ok());
+  Tensor zeros = gpu.d.to_device(full(100, 0)), x = gpu.make(100);
+  const void* address = x.raw();
+  CHECK(gpu.add_to(zeros, 5, x).ok());
+  x = Tensor();
+  Tensor y = gpu.make(100);
+  REQUIRE(y.raw() == address);
+  const Ticket uploaded = gpu.device->copy(full(100, 7), y);
+  go.set_value();
+  gpu.device->stream().wait(uploaded);
+  CHECK(Tensor::same(gpu.d.to_host(y), full(100, 7)));
+  // One that is written while it lives, by a kernel that was issued before the upload.
+  std::promise<void> again;
+  CHECK(gpu.host_kernels
+            .launch([&] {
+              again.get_future().wait();
+              return ok_status();
+            })
+            .ok());
+  CHECK(gpu.add_to(zeros, 5, y).ok());
+  const Ticket second = gpu.device->copy(full(100, 9), y);
+  again.set_value();
+  CHECK(gpu.d.wait(second).ok());
+  CHECK(Tensor::same(gpu.d.to_host(y), full(100, 9)));
+}
+
+TEST_CASE("CUDA: an upload into memory that no kernel has had goes on beside kernels") {
+  Gpu gpu;
+  std::promise<void> go;
+  const Ticket kernel = gpu.host_kernels.enqueue([&] {
+    go.get_future().wait();
+    return ok_status();
+  });
+  Tensor x = gpu.make(100);
+  CHECK(gpu.d.wait(gpu.device->copy(full(100, 3), x)).ok());  // it would wait for ever
+  CHECK_FALSE(gpu.device->stream().last().complete());
+  go.set_value();
+  CHECK(gpu.d.wait(kernel).ok());
+}
+
+TEST_CASE("CUDA: memory that is not pinned is copied through memory that is") {
+  const std::size_t before = test::count_in_fake_cuda("pageable_copies");
+  {
+    Gpu gpu;
+    Tensor x = gpu.d.to_device(full(5000, 2));
+    Tensor back = full(5000, 0);  // of the heap
+    CHECK(gpu.d.wait(gpu.device->copy(x, back)).ok());
+    CHECK(Tensor::same(back, full(5000, 2)));
+    CHECK(test::count_in_fake_cuda("pageable_copies") == before);
+  }
+  // Where there is none the driver does it, and the caller waits.
+  Gpu gpu("no_pinned=1");
+  CHECK(Tensor::make(DType::f32, Shape{8}, gpu.device->host_allocator()).status().code() ==
+        Code::resource_exhausted);
+  Tensor x = gpu.d.to_device(full(5000, 2)), back = full(5000, 0);
+  CHECK(gpu.d.wait(gpu.device->copy(x, back)).ok());
+  CHECK(Tensor::same(back, full(5000, 2)));
+  CHECK(test::count_in_fake_cuda("pageable_copies") == before + 2);
+}
+
+TEST_CASE("CUDA: memory runs out as a status, and is cut anew for other sizes") {
+  Gpu gpu("memory_mb=16");
+  for (int round = 1; round <= 3; ++round) {
+    std::vector<Tensor> tensors;
+    for (;;) {
+      auto t = Tensor::make(DType::f32, Shape{round * 100'000}, gpu.device->allocator());
+      if (!t.ok()) {
+        CHECK(t.status().code() == Code::resource_exhausted);
+        break;
+      }
+      tensors.push_back(std::move(t).value());
+    }
+    CHECK(int(tensors.size()) >= 25 / round);
+  }
+  Gpu once("out_of_memory_at=1");
+  Tensor x = once.make(100);  // the next, smaller piece is there
+  CHECK(Tensor::same(once.d.to_host(once.d.to_device(full(100, 4))), full(100, 4)));
+}
+
+TEST_CASE("CUDA: an error of the GPU fails all that was not known to be done, on every stream") {
+  Gpu gpu("launch_error_at=3,error=700");
+  Tensor x = gpu.d.to_device(full(10, 0)), y = gpu.make(10);
+  CHECK(gpu.add_to(x, 1, y).ok());
+  const Ticket good = gpu.device->stream().mark();
+  CHECK(gpu.d.wait(good).ok());
+  CHECK(gpu.add_to(y, 1, x).ok());
+  const Ticket unknown = gpu.device->stream().mark();
+  CHECK(gpu.add_to(x, 1, y).ok());  // the one that fails
+  Status status = gpu.d.wait(gpu.device->stream().mark());
+  CHECK(status.code() == Code::internal);
+  CHECK(contains(status.text(), "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access"));
+  CHECK(
+      contains(status.text(), "in one of work 2 to 3 of stream 0 on " + gpu.device->name().text()));
+  CHECK_FALSE(gpu.d.wait(unknown).ok());
+  CHECK(gpu.d.wait(good).ok());
+  CHECK(gpu.add_to(x, 1, y).ok());  // dropped
+  CHECK_FALSE(gpu.d.wait(gpu.device->stream().mark()).ok());
+  CHECK_FALSE(gpu.device->stream().last().complete());
+  Tensor back = full(10, 0);
+  CHECK_FALSE(gpu.d.wait(gpu.device->copy(y, back)).ok());
+  CHECK_FALSE(gpu.d.wait(gpu.device->copy(full(10, 0), x)).ok());
+  bool ran = false;
+  gpu.d.run([&](Lanes&) { ran = true; });
+  CHECK(ran);
+}
+
+TEST_CASE("CUDA: an error that the next launch tells is not that launch's") {
+  Gpu gpu;
+  CHECK(gpu.host_kernels.launch([] { return internal_error("planted"); }).ok());
+  Status status;
+  while (status.ok()) {  // until the driver knows
+    status = gpu.host_kernels.launch([] { return ok_status(); });
+    REQUIRE(status.ok());
+    status =
+        gpu.device->stream().last().complete() ? Status() : gpu.d.wait(gpu.device->stream().last());
+  }
+  CHECK(contains(status.text(), "in one of work 1 to ") !=
+        contains(status.text(), "in work 1 of "));
+}
+
+TEST_CASE("CUDA: what the driver refuses is the launch's own failure") {
+  Gpu gpu;
+  Tensor x = gpu.d.to_device(full(10, 0)), y = gpu.make(10);
+  Status refused = gpu.device->launch_kernel({.function = gpu.add_function, .block = {2000, 1, 1}});
+  CHECK(refused.message() == "cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (invalid argument)");
+  CHECK(gpu.add_to(x, 1, y).ok());
+  CHECK(Tensor::same(gpu.d.to_host(y), full(10, 1)));
+  CHECK(gpu.device->function("no image", "add").status().message() ==
+        "cuModuleLoadData: CUDA_ERROR_INVALID_IMAGE (device kernel image is invalid)");
+  Status no_kernel = gpu.device->function(fake_cuda::kImage, "no such").status();
+  CHECK(contains(no_kernel.text(), "CUDA_ERROR_NOT_FOUND"));
+  CHECK(contains(no_kernel.text(), "for kernel 'no such'"));
+}
+
+TEST_CASE("CUDA: a copy that the driver refuses fails its stream and who waits for it") {
+  Gpu gpu;
+  Tensor nowhere(
+      DType::f32, Shape{10},
+      Buffer::wrap(reinterpret_cast<void*>(4096), 40, MemorySpace::device, nullptr, nullptr));
+  Tensor x = gpu.make(10), y = gpu.d.to_device(full(10, 1));
+  CHECK(gpu.add_to(y, 1, x).ok());
+  const Ticket before = gpu.device->stream().mark();
+  const Ticket bad = gpu.device->copy(full(10, 0), nowhere);
+  const Ticket late = gpu.device->copy(full(10, 0), gpu.make(10));
+  Status status = gpu.d.wait(bad);
+  CHECK(contains(status.text(), "cuMemcpyHtoDAsync: CUDA_ERROR_INVALID_VALUE"));
+  CHECK(contains(status.text(), " of stream 1 on "));
+  CHECK_FALSE(gpu.d.wait(late).ok());
+  CHECK(Tensor::same(gpu.d.to_host(x), full(10, 2)));  // other streams go on
+  gpu.device->stream().wait(late);
+  const Ticket after = gpu.device->stream().mark();
+  CHECK(contains(gpu.d.wait(after).text(), " of stream 1 on "));
+  CHECK(gpu.d.wait(before).ok());
+}
+
+TEST_CASE("CUDA: random work gives what the host computes") {
+  const unsigned seed = std::random_device()();
+  MESSAGE("seed ", seed);
+  for (unsigned round = 0; round < 12; ++round) {
+    CAPTURE(round);
+    std::mt19937 random(seed + round);
+    Gpu gpu("memory_mb=16,delay_us=30,seed=" + std::to_string(seed % 1000 + round));
+    struct Value {
+      Tensor there;
+      float expected;
+      Ticket ready;  // of an upload that kernels have not waited for
+    };
+    std::vector<Value> values;
+    std::vector<std::pair<Tensor, float>> fetched;
+    const auto pick = [&]() -> Value& { return values[random() % values.size()]; };
+    const auto ready = [&](Value& v) -> Tensor& {
+      gpu.device->stream().wait(std::exchange(v.ready, {}));
+      return v.there;
+    };
+    for (int i = 0; i < 150; ++i) {
+      const int what = values.empty() ? 0 : int(random() % 6);
+      if (what <= 1) {
+        const float value = float(random() % 100);
+        Tensor t = gpu.make(500);
+        const Ticket ticket = gpu.device->copy(full(500, value), t);
+        values.push_back({t, value, ticket});
+      } else if (what == 2 || what == 3) {
+        Value& v = pick();
+        Tensor y = gpu.make(500);
+        CHECK(gpu.add_to(ready(v), float(i), y).ok());
+        values.push_back({y, v.expected + float(i), {}});
+      } else if (what == 4) {
+        Value& v = pick();
+        ready(v);
+        Tensor back =
+            random() % 2
+                ? Tensor::make(DType::f32, Shape{500}).value()
+                : Tensor::make(DType::f32, Shape{500}, gpu.device->host_allocator()).value();
+        gpu.device->copy(v.there, back);
+        fetched.emplace_back(back, v.expected);
+      } else {
+        Value& v = pick();
+        ready(v);  // what is let go may be given to a kernel
+        v = values.back();
+        values.pop_back();
+      }
+    }
+    for (Value& v : values) fetched.emplace_back(gpu.d.to_host(ready(v)), v.expected);
+    gpu.d.destroy();
+    for (auto& [tensor, expected] : fetched)
+      REQUIRE(Tensor::same(tensor.reshaped(Shape{500}), full(500, expected)));
+  }
+}
