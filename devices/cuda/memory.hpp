@@ -12,12 +12,11 @@
 
 namespace troupe::cuda {
 
-// An arena of device memory whose blocks know the stream of the kernels.
+// An arena of device memory that knows which kernels used a block last.
 //
-// A block that was freed may be handed out at once, and kernels may use it at once: what used it
-// before was issued on the same stream. Work of another stream has to wait for what was issued
-// before the block was freed; may_use_after() says how much that is. So no work needs a reference
-// on memory that kernels alone use, as long as it was issued before the last reference goes.
+// A freed block is handed out again at once. Kernels may use it at once, since its last users were
+// issued on the same stream. Other streams first wait for the kernels issued before the block was
+// freed: may_use_after(). So kernels need no reference on their memory once they are issued.
 //
 // Owned by the device through retire(), like an Arena: blocks may outlive the device.
 class GpuMemory final : public Allocator {

@@ -34,13 +34,15 @@ struct Streams {
   bool stopping = false;
 };
 
-// Work gets its number when it is issued. An event is recorded only when somebody asks for a ticket
-// (another stream, a callback, a copy whose memory is to be let go): one that was recorded later
-// than that does as well. A thread waits for the events in their order, lets go of what their work
-// held and calls back.
+// A stream of a GPU and the thread that waits for it. Owned by the device.
 //
-// An error of the GPU is known by the first event that tells of it. All tickets that were not
-// complete then fail: which work it was, nobody knows.
+// Work gets a number when it is issued. An event is recorded only when somebody needs one: another
+// stream that waits, a callback, a copy that holds memory. An event recorded later than the ticket
+// serves, too. The thread waits for the events in order, releases what their work held and calls
+// back.
+//
+// An error of the GPU shows when an event or a call reports it. All tickets that are not complete
+// then fail, since nobody knows which work caused it.
 class CudaStream final : public Stream {
  public:
   using Issue = FunctionRef<Result(StreamHandle)>;
@@ -58,18 +60,18 @@ class CudaStream final : public Stream {
 
   // With the mutex held:
   //
-  // Issues one call of the driver. When the driver refuses it, so it does the ticket.
+  // Issues one call of the driver. If the driver refuses it, the ticket fails.
   Ticket issue(const char* call, Issue call_driver);
-  // The same, and calls `after` when the work is done, or lets it go when it fails. What `after`
-  // holds is there until then.
+  // The same, and calls `after` when the work is done. What `after` holds is kept until then, or
+  // until the work has failed.
   Ticket issue(const char* call, Issue call_driver, std::function<void()> after);
-  // The same, but what the driver refuses is returned, and nothing has happened. An error of work
-  // that was issued before, which any call may tell, is none of this call.
+  // The same, but returns the driver's refusal; the stream then goes on. An error of earlier work,
+  // which any call may report, is not returned: it fails the tickets.
   Status try_issue(const char* call, Issue call_driver);
   void wait_for(Ticket ticket);
-  // The last work, including what is waited for.
+  // A ticket for the last work and for what is waited for.
   Ticket mark_locked();
-  // The last thing that was issued has an event, so that somebody learns when it is done.
+  // Records an event for the last work, unless there is one, so that its end is noticed.
   void flush() {
     if (!progress_.reached(progress_.issued())) event_for(progress_.issued());
   }
@@ -103,9 +105,9 @@ class CudaStream final : public Stream {
   const StreamHandle handle_;
   detail::StreamProgress progress_;
   std::deque<Pending> pending_;      // in the order of their events
-  std::vector<EventHandle> events_;  // nobody uses
-  bool waits_ = false;               // for a ticket, and nothing was issued since
-  bool refused_ = false;             // something was, and will be known when all before is done
+  std::vector<EventHandle> events_;  // unused ones
+  bool waits_ = false;               // for a ticket, with nothing issued since
+  bool refused_ = false;             // a number of pending_ is; nothing is issued behind it
   std::thread thread_;
 };
 

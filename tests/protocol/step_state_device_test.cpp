@@ -9,6 +9,7 @@
 #include "core/list.hpp"
 #include "devices/fake/fake_device.hpp"
 #include "tests/contains.hpp"
+#include "tests/devices/cuda/cuda_subject.hpp"
 #include "tests/protocol/step_fixture.hpp"
 
 using namespace troupe;
@@ -18,7 +19,7 @@ namespace {
 
 // A plan on the fake accelerator: device memory faults under the host's hands.
 struct FakeWorld : StepWorld {
-  explicit FakeWorld(FakeDevice& device) : StepWorld(device) {}
+  explicit FakeWorld(Device& device) : StepWorld(device) {}
 
   // Adds up its inputs on the device's stream, later.
   std::uint32_t later(std::string name, std::vector<std::uint32_t> inputs) {
@@ -209,6 +210,48 @@ TEST_CASE("a failed ticket names the node that issued the work") {
     INFO(result.status.text());
     CHECK(result.status.text().find("in node 'work" + std::to_string(fail_at) + "' (") !=
           std::string::npos);
+    CHECK(w.outbox.sent.empty());
+  }
+}
+
+TEST_CASE("a GPU's error names the nodes that may have failed") {
+  constexpr int kNodes = 9;
+  for (int guilty = 0; guilty < kNodes; ++guilty) {
+    CAPTURE(guilty);
+    auto device = test::make_cuda_on_fake(test_device_name("cuda"), "delay_us=30").value();
+    test::HostKernels kernels(*device);
+    FakeWorld w(*device);
+    auto at = w.copy("up", w.draft.out(w.host_value("x", 1)), MemorySpace::device);
+    for (int i = 0; i < kNodes; ++i) {
+      const auto compute = [&kernels, fails = i == guilty](KernelContext& c) -> Status {
+        TROUPE_TRY(Tensor out, c.allocate(DType::f32, Shape{4}));
+        TROUPE_TRY(kernels.launch([fails] { return fails ? internal_error("") : ok_status(); }));
+        c.set_output(0, std::move(out));
+        return ok_status();
+      };
+      at = w.kernel("k" + std::to_string(i), {w.draft.out(at)}, compute);
+      w.draft.slot(w.draft.out(at)).space = MemorySpace::device;
+    }
+    auto down = w.copy("down", w.draft.out(at), MemorySpace::host);
+    auto out = w.role("out", Role::send, {w.draft.out(down)}, 0);
+    w.draft.info(out).channel = 1;
+    w.make();
+    w.start();
+    const Status status = w.drive().status;
+    CAPTURE(status.text());
+    CHECK(contains(status.text(), "CUDA_ERROR_ILLEGAL_ADDRESS"));
+    // In the order of the plan the guilty one is between the two that are named.
+    std::vector<std::string> names = {"up"};
+    for (int i = 0; i < kNodes; ++i) names.push_back("k" + std::to_string(i));
+    names.push_back("down");
+    std::size_t first = names.size(), last = 0;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (contains(status.text(), "in one of the nodes '" + names[i] + "' to ")) first = i;
+      if (contains(status.text(), "' to '" + names[i] + "'")) last = i;
+      if (contains(status.text(), "in node '" + names[i] + "'")) first = last = i;
+    }
+    CHECK(first <= std::size_t(guilty) + 1);
+    CHECK(last >= std::size_t(guilty) + 1);
     CHECK(w.outbox.sent.empty());
   }
 }

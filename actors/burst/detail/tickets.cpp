@@ -1,6 +1,8 @@
 #include "actors/burst/detail/tickets.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 namespace troupe::burst {
@@ -113,6 +115,7 @@ bool Tickets::idle() {
 // uses the device at the same time.
 void Tickets::find_failure(StreamView& v, const Status& failure) {
   if (v.complete >= v.last) return;  // found already
+  if (!program_.device().locates_failures()) return blame_range(failure);
   if (!failure.ok()) v.failure = failure;
   failure_.stop();
   std::vector<Issued> suspects;
@@ -127,6 +130,33 @@ void Tickets::find_failure(StreamView& v, const Status& failure) {
   if (!suspects.empty()) return failure_.add(suspects[0].node, v.failure);
   failure_.blame_stream(v.failure.in("in other work, after which nothing runs on stream " +
                                      std::to_string(v.stream) + " of " + program_.plan().device));
+}
+
+// What failed is among the work that is not known to be done, on whichever stream, of whichever
+// step: the device fails as a whole.
+void Tickets::blame_range(const Status& failure) {
+  const Issued *first = nullptr, *last = nullptr;
+  bool of_others = false;
+  std::map<std::uint32_t, std::uint64_t> reached;  // of each stream, by this step
+  for (const Issued& work : issued_) {
+    if (done(work.ticket)) continue;
+    if (!first) first = &work;
+    last = &work;
+    const std::uint64_t complete = view(work.ticket.stream).complete;
+    auto& own = reached.try_emplace(work.ticket.stream, complete).first->second;
+    of_others |= work.before > own;
+    own = work.ticket.sequence;
+  }
+  for (StreamView& v : streams_) v.complete = v.last;
+  if (failure_.failing()) return;
+  if (first && first == last && !of_others) return failure_.add(first->node, failure);
+  const auto name = [&](const Issued* work) { return program_.plan().info[work->node].name; };
+  std::string where = "in other work";
+  if (first && first == last) where = "in node '" + name(first) + "' or in other work";
+  if (first != last)
+    where = "in one of the nodes '" + name(first) + "' to '" + name(last) + "'" +
+            (of_others ? " or in other work" : "");
+  failure_.blame_stream(failure.in(where + " on " + program_.plan().device));
 }
 
 void Tickets::forget_done() {

@@ -14,7 +14,8 @@ namespace troupe::burst {
 // Records which node issued which work, and what is known to be done. A node that needs unfinished
 // work waits for its ticket: the wait goes to the executor (take_waits), and the answer determines
 // the nodes that go on. When work fails, its stream reports that for every later ticket; further
-// waits then find the node that failed, which is added to the failure.
+// waits then find the node that failed, which is added to the failure; on a device that does not
+// locate failures, the first and the last node that it may be.
 //
 // It neither touches values nor runs nodes. Owned by the step; used by the burst in flight, or
 // between bursts. Empty on a synchronous device.
@@ -76,6 +77,7 @@ class Tickets {
 
   StreamView& view(std::uint32_t stream);
   void find_failure(StreamView& stream, const Status& failure);
+  void blame_range(const Status& failure);
 
   const LoadedPlan& program_;
   Failure& failure_;
