@@ -91,6 +91,8 @@ Expected<std::vector<Tensor>> run_all(const Batcher::Run& run,
     return error.status();
   } catch (const std::exception& error) {  // others wait for an answer
     return internal_error(std::string("what computes batches threw: ") + error.what());
+  } catch (...) {
+    return internal_error("what computes batches threw what is no std::exception");
   }
 }
 
@@ -122,7 +124,7 @@ Expected<std::vector<Tensor>> Batcher::try_ask(std::vector<Tensor> feeds) {
   const std::string type = type_of_row(feeds);
   std::unique_lock lock(mutex_);
   if (auto full = open_.find(type);
-      full != open_.end() && full->second->rows + rows > options_.most)
+      full != open_.end() && rows > options_.most - full->second->rows)
     close(*std::shared_ptr(full->second));
   auto& open = open_[type];
   const bool first = !open;

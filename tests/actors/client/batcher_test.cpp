@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <future>
+#include <limits>
 #include <random>
 #include <thread>
 
@@ -70,6 +71,22 @@ TEST_CASE("requests may have several rows, and more than a batch") {
   CHECK(batcher.counts().batches == 2);
 }
 
+TEST_CASE("as many rows as can be counted, of no elements, are no batch with others") {
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  const auto empty = [](std::int64_t rows) {
+    return value_or_throw(Tensor::make(DType::f32, Shape{rows, 0}));
+  };
+  for (const std::int64_t limit : {std::int64_t{2}, most}) {
+    CAPTURE(limit);
+    Batcher batcher([](std::vector<Tensor> feeds) { return Expected(std::move(feeds)); },
+                    {.most = limit, .wait = 1ms});
+    const auto answers = ask_all(batcher, {{empty(1)}, {empty(most)}, {empty(most - 1)}});
+    CHECK(value_or_throw(answers[0])[0].shape() == Shape{1, 0});
+    CHECK(value_or_throw(answers[1])[0].shape() == Shape{most, 0});
+    CHECK(value_or_throw(answers[2])[0].shape() == Shape{most - 1, 0});
+  }
+}
+
 TEST_CASE("a request of another shape or dtype is in a batch of its own, and fails alone") {
   Graph g;
   Output x = placeholder<float>(g, {-1, 2}, "x");
@@ -103,6 +120,10 @@ TEST_CASE("an error of a batch is the answer to all of its requests") {
     throw std::runtime_error("else");
   });
   says(other.try_ask({row(1, 2)}).status(), Code::internal, "else");
+  Batcher no_exception([](std::vector<Tensor>) -> Expected<std::vector<Tensor>> { throw 42; },
+                       {.most = 2, .wait = 24h});
+  for (const auto& answer : ask_all(no_exception, {{row(1, 2)}, {row(3, 4)}}))
+    says(answer.status(), Code::internal, "no std::exception");
   Batcher sums([](std::vector<Tensor>) -> Expected<std::vector<Tensor>> {
     return std::vector<Tensor>{Tensor::scalar(1.f)};
   });
