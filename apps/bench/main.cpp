@@ -134,9 +134,10 @@ struct Group {
   bool by_name = false;  // left out unless it is named
 };
 // The channel's comes first whatever was asked: it forks, and after it there are threads.
-constexpr Group kGroups[] = {{"channel", channel_rows}, {"executor", executor_rows},
-                             {"kernels", kernel_group}, {"soak", bench_soak, true},
-                             {"step", bench_step},      {"train", bench_train}};
+constexpr Group kGroups[] = {{"channel", channel_rows},   {"embedding", bench_embedding, true},
+                             {"executor", executor_rows}, {"kernels", kernel_group},
+                             {"soak", bench_soak, true},  {"step", bench_step},
+                             {"train", bench_train}};
 
 Status check_groups(const std::vector<std::string>& wanted) {
   std::vector<std::string> known;
@@ -161,9 +162,10 @@ bool chosen(const BenchOptions& options, std::string_view group, bool by_name = 
 Status check_peer(const BenchOptions& options) {
   const bool train = chosen(options, "train");
   const bool others = chosen(options, "step") || chosen(options, "executor");
-  if (options.beside("torch") && !train && !chosen(options, "kernels"))
+  if (options.beside("torch") && !train && !chosen(options, "kernels") &&
+      !chosen(options, "embedding", true))
     return invalid_argument(
-        "--peer torch is of the groups kernels and train, of which none was chosen");
+        "--peer torch is of the groups embedding, kernels and train, of which none was chosen");
   if (options.beside("torch")) TROUPE_TRY(TorchPeer::find().status());
   if (options.beside("tensorflow") && !train && !others)
     return invalid_argument(
@@ -227,7 +229,7 @@ void add_bench(CommandLine& line) {
   auto cluster = std::make_shared<std::string>("local");
   Command c = line.command("bench", "Measure, e.g. troupe bench step --output json");
   c.option("groups", options->groups,
-           "executor, step, channel, kernels, train (default: these five), soak");
+           "executor, step, channel, kernels, train (default: these five), embedding, soak");
   c.option("--only", options->only, "run only rows whose name contains this");
   c.option("--peer", options->peers, "also run torch, tensorflow or both, in turns with our rows")
       .one_of({"torch", "tensorflow"})
@@ -235,9 +237,10 @@ void add_bench(CommandLine& line) {
   c.option("--rounds", options->rounds, "number of rounds; figures are their medians")
       .within(1, 1000);
   c.option("--threads", options->threads,
-           "compute threads; one row for each number given (train only)")
+           "compute threads; one row for each number given (train and embedding only)")
       .within(1, 1024);
-  c.option("--cluster", *cluster, "local: one process; local:W: W worker processes (train only)");
+  c.option("--cluster", *cluster,
+           "local: one process; local:W: W worker processes (train and embedding only)");
   c.runs([options, cluster, &line] {
     auto workers = Cluster::parse_workers(*cluster);
     if (!workers.ok()) return report_usage(workers.status(), line.printing());

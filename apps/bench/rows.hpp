@@ -16,12 +16,12 @@ namespace troupe {
 // What was asked of `troupe bench`.
 struct BenchOptions {
   std::vector<std::string>
-      groups;        // executor, step, channel, kernels, train, soak; empty: all but the last
+      groups;  // executor, step, channel, kernels, train, embedding, soak; empty: the first five
   std::string only;  // rows whose name contains this
   std::vector<std::string>
       peers;  // "torch", "tensorflow": run these in the same call, where they have the row
   int rounds = 5;
-  // Of the rows train.*: one for each number of threads, on this cluster.
+  // Of the rows train.* and embedding.*: one for each number of threads, on this cluster.
   std::vector<int> threads = {1, 2};
   Cluster cluster;
 
@@ -66,6 +66,12 @@ Expected<std::vector<BenchRow>> bench_loop_ends(const BenchOptions& options);
 // that of another job's first steps, taken in turns, the memory beside that of the first tenth.
 // Takes some minutes; runs only when it is named.
 Expected<std::vector<BenchRow>> bench_soak(const BenchOptions& options);
+
+// Rows embedding.{1000,100000,1000000}.t{1,2} in ms: a step of gradient descent over two embeddings
+// of so many rows of 128 columns, which looks up 1,024 ids in each. With the peer torch beside its
+// step with sparse gradients, in turns. Runs only when it is named: it takes 1 GB, twice with a
+// peer.
+Expected<std::vector<BenchRow>> bench_embedding(const BenchOptions& options);
 
 // Rows train.{mlp,lenet,resnet20,char_lstm,char_lstm_unrolled,char_lstm_loop}.t{1,2} in ms a step,
 // with the params_sha256 after the steps before the clock starts, and train.lenet.peak_bytes beside

@@ -2,7 +2,7 @@
 """Times one training step of a small network in PyTorch, for `troupe bench train --peer torch`, or
 one of its operations, for `troupe bench kernels --peer torch`.
 
-usage: torch_peer.py MODEL THREADS [--plain]      MODEL: mlp, lenet, resnet20, char_lstm
+usage: torch_peer.py MODEL THREADS [--plain]      MODEL: mlp, lenet, resnet20, char_lstm, embedding_ROWS
        torch_peer.py kernels THREADS [--plain]
 prints a line of JSON when it is ready: {"torch": version, "mkl": ...}, and one for each line of its
 input, which is the seconds of a round: {"ms": median, "p99": ...}. A line for kernels begins with
@@ -156,6 +156,27 @@ def training_step(model, torch):
     return step
 
 
+def embedding_step(rows, torch):
+    """Of gradient descent over two embeddings with sparse gradients, as in embedding_bench.cpp: each
+    step takes the next of 64 batches of ids."""
+    tables = [torch.nn.Embedding(rows, 128, sparse=True) for _ in range(2)]
+    for table in tables:
+        torch.nn.init.uniform_(table.weight, -0.1, 0.1)
+    optimizer = torch.optim.SGD([table.weight for table in tables], lr=0.01)
+    batches = [torch.randint(0, rows, (2, 1024)) for _ in range(64)]
+    steps = 0
+
+    def step():
+        nonlocal steps
+        ids = batches[steps % len(batches)]
+        steps += 1
+        optimizer.zero_grad()
+        (tables[0](ids[0]) * tables[1](ids[1])).sum(1).square().mean().backward()
+        optimizer.step()
+
+    return step
+
+
 def main():
     model, threads = sys.argv[1], int(sys.argv[2])
     if os.environ.get("TROUPE_TORCH_PEER") != "tuned":
@@ -169,6 +190,8 @@ def main():
     about = {"torch": torch.__version__, "mkl": mkl}
     if model == "kernels":
         peer.time_named_rounds(lambda name: torch_kernels.KERNELS[name](torch), about)
+    elif model.startswith("embedding_"):
+        peer.time_rounds(embedding_step(int(model.split("_")[1]), torch), 128, about)
     else:
         peer.time_rounds(training_step(model, torch), 20, about)
 
