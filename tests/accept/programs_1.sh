@@ -22,7 +22,7 @@ run_line() {
   case $1 in
     test)
       suite=${2#tests/}
-      cases "${suite%%/*}" "${3//,/?}"
+      cases "${suite%%/*}" "*${3//,/?}*"  # a title may go on with [slow]
       ;;
     command)
       words=${2//DIR/$scratch/dir}
