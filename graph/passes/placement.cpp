@@ -9,6 +9,7 @@
 
 #include "graph/detail/device_over.hpp"
 #include "graph/detail/disjoint_sets.hpp"
+#include "graph/passes/picked_rows.hpp"
 
 namespace troupe {
 namespace {
@@ -392,8 +393,8 @@ class Placer {
     for (NodeId id : group.members) assigned_[id] = device;
   }
 
-  // Whose device a lone unconstrained node should share: a metadata op its input's, a generator
-  // its consumers' when there is one alone.
+  // Whose device a lone unconstrained node should share: a metadata op its input's, what picks rows
+  // of a variable that one's, a generator its consumers' when there is one alone.
   NodeId leader_of(const Group& group) {
     if (group.members.size() != 1 || group.constrained_by != kNoNode) return kNoNode;
     const NodeId id = group.members.front();
@@ -401,6 +402,7 @@ class Placer {
     if (role(id) != Role::kernel) return kNoNode;
     if (node.op == "Shape" || node.op == "Rank" || node.op == "Size")
       return !node.inputs.empty() && !is_feed(node.inputs[0].node) ? node.inputs[0].node : kNoNode;
+    if (const NodeId read = picks_rows_of(graph_, node, ops_); read != kNoNode) return read;
     if (!node.inputs.empty() || node.out_types.size() != 1) return kNoNode;
     if (consumers_.empty()) count_consumers();
     return consumers_[id].size() == 1 ? *consumers_[id].begin() : kNoNode;

@@ -10,6 +10,7 @@
 #include "graph/control/lowering/frames.hpp"
 #include "graph/control/state/state_ops.hpp"
 #include "graph/detail/node_check.hpp"
+#include "graph/passes/picked_rows.hpp"
 
 namespace troupe {
 namespace {
@@ -305,7 +306,8 @@ class Copier {
     if (op_of(node, ops_).is(External::Order::write) && found_.differs[id]) note_branch(id, node);
     if (op_of(node, ops_).takes_handles())
       node.attrs.insert_or_assign("replicas", Attr(std::int64_t(n_)));
-    else if (node.device.empty() && node.colocate.empty() && tasks_.size() > 1)
+    else if (node.device.empty() && node.colocate.empty() && tasks_.size() > 1 &&
+             picks_rows_of(step_.graph, step_.graph.nodes[id], ops_) == kNoNode)
       node.device = tasks_[std::size_t(replica) % tasks_.size()];
     copies_[id].push_back(out_.append(std::move(node)));
     return ok_status();
