@@ -1,5 +1,7 @@
 // A builder that goes on with a graph that was built before.
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
 
 #include "core/name.hpp"
 #include "graph/builder.hpp"
@@ -10,18 +12,30 @@
 #include "graph/node_query.hpp"
 
 namespace troupe {
+namespace {
+
+// variable() assigns what a variable begins with in a node of the name NAME/init, or NAME/init_N
+// where another node has that.
+bool is_initializer(const GraphDef& graph, const NodeDef& node) {
+  if (node.op != "Assign") return false;
+  const NodeDef& variable = graph.nodes[node.inputs[0].node];
+  const std::string init = variable.name + "/init";
+  if (variable.op != "Variable" || !node.name.starts_with(init)) return false;
+  const std::string_view rest = std::string_view(node.name).substr(init.size());
+  return rest.empty() || (rest.size() > 1 && rest[0] == '_' &&
+                          rest.find_first_not_of("0123456789", 1) == rest.npos);
+}
+
+}  // namespace
 
 GraphBuilder::GraphBuilder(const OpRegistry& registry, GraphDef graph)
     : GraphBuilder(registry, graph.seed) {
   def_ = value_or_throw(import_graph(std::move(graph), registry));
   index_nodes();
-  // variable() assigns what a variable begins with in a node of this name.
-  for (NodeId id = 0; id < def_.nodes.size(); ++id) {
-    const NodeDef& node = def_.nodes[id];
-    if (node.op != "Assign") continue;
-    const NodeDef& variable = def_.nodes[node.inputs[0].node];
-    if (variable.op == "Variable" && node.name == variable.name + "/init") add_initializer(id);
-  }
+  std::unordered_set<NodeId> begun;  // variables: later assignments may have such names, too
+  for (NodeId id = 0; id < def_.nodes.size(); ++id)
+    if (is_initializer(def_, def_.nodes[id]) && begun.insert(def_.nodes[id].inputs[0].node).second)
+      add_initializer(id);
   add_functions_of_graph();
 }
 

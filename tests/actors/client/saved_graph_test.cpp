@@ -56,6 +56,21 @@ TEST_CASE("a session of a saved graph initialises, trains and answers as the one
   }
 }
 
+TEST_CASE("a variable of a saved graph begins as it did where its initializer's name was taken") {
+  Graph g;
+  g.add(NodeSpec{.op = "Identity", .inputs = {constant(g, 1.f)}, .name = "w/init"});
+  Variable w = variable(g, "w", 2.f);
+  {
+    auto inside = g.with_scope("w/");
+    g.add(NodeSpec{.op = "Assign", .inputs = {w.handle(), constant(g, 3.f)}, .name = "init"});
+  }
+  Graph again(through_file(g));
+  CHECK(again.initializers() == g.initializers());
+  Session s(again, one_thread());
+  s.init();
+  CHECK(s.run({again.output(w.value().name())})[0].item<float>() == 2);
+}
+
 TEST_CASE("a session owns the saved graph that it is made of, and restores its variables") {
   TemporaryDir dir;
   Tensor want;
