@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
                      rows = arguments.number("--rows", 1'000'000);
   Graph g;
   auto [user, thing, seen, count, age, liked] =
-      draw_examples(std::min(kExamples, steps * kBatch), rows, 1)
+      draw_examples(steps < kExamples / kBatch ? steps * kBatch : kExamples, rows, 1)
           .examples()
           .shuffle(kExamples)
           .repeat()
