@@ -79,6 +79,8 @@ serves() {
   before=$a
   echo 1 2 3 >&3
   read -r -t 60 line <&3 && [[ $line == "error 3 numbers, where a row has 784" ]] || { wrong "$line"; return; }
+  printf '%s\n' "${row// /}" >&3
+  read -r -t 60 line <&3 && [[ $line == "error a row is numbers with spaces"* ]] || { wrong "$line"; return; }
   "$bin/export" --steps 1 --seed 2 --save "$folder" >/dev/null || true
   says 'took the model anew' || { wrong "$line"; return; }
   both && [[ $a != "$before" ]] || { wrong "'$a' and '$b' of another model than '$before'"; return; }
@@ -92,6 +94,24 @@ serves() {
   wait "$server"
 }
 
+# is_full FOLDER: serve goes on after more connections than it has descriptors, and refuses a port
+# that is none.
+is_full() {
+  local line i server from port more=()
+  wrong() { echo "serve: $*"; [[ -z ${server:-} ]] || kill -KILL "$server"; return 1; }
+  timeout 60 "$bin/serve" "$1" --port 65536 >/dev/null || [[ $? == 2 ]] || { wrong "not refused: port 65536"; return; }
+  coproc { ulimit -n 64 && exec "$bin/serve" "$1" --threads 1; }
+  server=$COPROC_PID from=${COPROC[0]}
+  read -r -t 60 line <&"$from" && port=${line##* } || { wrong "did not start"; return; }
+  for ((i = 0; i < 64; i++)); do exec {more[i]}<>"/dev/tcp/127.0.0.1/$port"; done
+  echo 1 >&"${more[0]}" && read -r -t 60 line <&"${more[0]}" || { wrong "does not answer one of many"; return; }
+  for i in "${more[@]}"; do exec {i}>&-; done
+  exec 3>&- 3<>"/dev/tcp/127.0.0.1/$port"
+  echo 1 >&3 && read -r -t 60 line <&3 && [[ $line == error* ]] || { wrong "does not answer after many"; return; }
+  kill -TERM "$server"
+  wait "$server"
+}
+
 bin=$1
 table=$here/golden/programs.tsv
 for program in $(cut -f 1 "$table" | uniq); do
@@ -102,4 +122,6 @@ learns wide_and_deep --steps 400 --rows 50000
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 serves "$folder" || failed=1
+"$bin/export" --steps 1 --save "$folder" >/dev/null || true
+is_full "$folder" || failed=1
 exit $failed

@@ -16,6 +16,7 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <thread>
@@ -24,15 +25,23 @@
 using namespace troupe;
 using namespace std::chrono_literals;
 
+constexpr std::int64_t kMostNumbers = 1'000'000;  // of a row
+constexpr std::int64_t kDay = 86'400'000;         // in milliseconds
+constexpr std::size_t kMostOfLine = 32 * kMostNumbers;
+
 struct Model {
   Model(const std::string& folder, const Cluster& cluster)
       : session(value_or_throw(read_graph(folder + "/model.graph")), cluster) {
     session.restore(folder + "/model.safetensors");
-    const Output input = session.graph().output("input");
-    step = session.compile({session.graph().output("output")}, {}, {input});
+    const Output input = session.graph().output("input"), output = session.graph().output("output");
+    if (input.dtype() != DType::f32 || output.dtype() != DType::f32 || input.shape().known(0))
+      throw Error(invalid_argument("input and output are f32 [n,...], for any n"));
+    step = session.compile({output}, {}, {input});
     PartialShape shape = input.shape();
     shape.set_dim(0, 1);
-    row = shape.shape();
+    row = value_or_throw(Shape::make(shape.shape().dims()));
+    if (row.elements() > kMostNumbers)
+      throw Error(invalid_argument(fmt::format("a row has more than {} numbers", kMostNumbers)));
   }
   Session session;
   CompiledStep step;
@@ -70,7 +79,9 @@ class Server {
       line.remove_prefix(at);
       const char* last = line.data() + line.size();
       const auto [end, error] = std::from_chars(line.data(), last, numbers.emplace_back());
-      if (error != std::errc()) return "error a row is numbers";
+      if (error != std::errc() ||
+          (end != last && std::string_view(" \r\n").find(*end) == line.npos))
+        return "error a row is numbers with spaces between them";
       line.remove_prefix(std::size_t(end - line.data()));
     }
     const Shape row = model_.load()->row;
@@ -100,17 +111,46 @@ class Server {
   Batcher batcher_;
 };
 
-// Lines of a connection, until it ends.
+bool send_all(int socket, std::string_view text) {
+  return send(socket, text.data(), text.size(), MSG_NOSIGNAL) == ssize_t(text.size());
+}
+
+// Answers the lines of a connection, until it ends or sends one that is too long.
 void talk(Server& server, int socket) {
-  std::FILE* lines = fdopen(socket, "r");
-  char* line = nullptr;
-  std::size_t size = 0;
-  for (ssize_t length; (length = getline(&line, &size, lines)) > 0;) {
-    const std::string answer = server.answer({line, std::size_t(length)}) + "\n";
-    if (send(socket, answer.data(), answer.size(), MSG_NOSIGNAL) != ssize_t(answer.size())) break;
+  std::string read;  // what is not answered yet
+  std::array<char, 1 << 16> part;
+  for (ssize_t size; (size = recv(socket, part.data(), part.size(), 0)) > 0;) {
+    std::size_t from = read.size(), begin = 0;
+    read.append(part.data(), std::size_t(size));
+    for (std::size_t end; (end = read.find('\n', from)) != read.npos; from = begin = end + 1) {
+      const std::string_view line = std::string_view(read).substr(begin, end - begin);
+      if (!send_all(socket, server.answer(line) + "\n")) return;
+    }
+    read.erase(0, begin);
+    if (read.size() <= kMostOfLine) continue;
+    send_all(socket, "error a line that is too long\n");
+    return;
   }
-  std::free(line);
-  std::fclose(lines);
+}
+
+// Accepts connections, each with a thread of its own. Those that there is no thread for are closed;
+// those that there is no descriptor for wait until another one ends.
+void accept_all(Server& server, int listener) {
+  for (;;) {
+    const int socket = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket < 0) {
+      std::this_thread::sleep_for(10ms);
+      continue;
+    }
+    try {
+      std::thread([&server, socket] {
+        talk(server, socket);
+        close(socket);
+      }).detach();
+      } catch (const std::exception&) {
+      close(socket);
+    }
+  }
 }
 
 int main(int argc, char** argv) {
@@ -122,12 +162,15 @@ int main(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);  // for all threads that are made from now on
   Server server(argv[1], Cluster::from_args(argc, argv),
                 {.most = arguments.number("--batch", 32),
-                 .wait = std::chrono::milliseconds(arguments.number("--wait", 2))});
+                 .wait = std::chrono::milliseconds(
+                     std::min<std::int64_t>(arguments.number("--wait", 2), kDay))});
+  const std::int64_t port = arguments.number("--port", 0);
+  if (port > 65'535) return print("--port: a port is at most 65535, not {}\n", port), 2;
 
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   sockaddr_in address{.sin_family = AF_INET,
-                      .sin_port = htons(std::uint16_t(arguments.number("--port", 0))),
+                      .sin_port = htons(std::uint16_t(port)),
                       .sin_addr = {htonl(INADDR_LOOPBACK)}};
   socklen_t length = sizeof address;
   auto* name = reinterpret_cast<sockaddr*>(&address);
@@ -137,11 +180,7 @@ int main(int argc, char** argv) {
   print("listens at port {}\n", ntohs(address.sin_port));
   std::fflush(stdout);
   // Whoever is connected when the program ends loses the connection.
-  std::thread([&] {
-    for (int s;
-         (s = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)) >= 0 || errno == ECONNABORTED;)
-      if (s >= 0) std::thread([&server, s] { talk(server, s); }).detach();
-  }).detach();
+  std::thread([&] { accept_all(server, listener); }).detach();
   for (timespec pause{.tv_nsec = 100'000'000}; sigtimedwait(&ends, nullptr, &pause) < 0;)
     server.look();
   print("answered {} rows in {} batches\n", server.counts().rows, server.counts().batches);

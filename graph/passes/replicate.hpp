@@ -18,7 +18,7 @@ inline constexpr std::string_view kReplicasAlike = "replicate: alike: ";
 //     its own replica (and for all copies of a write).
 //   - A fetched copy is the mean in replica order if it is a float scalar, else replica 0's.
 //   - If the target has W > 1 tasks, replica r's copies go to task r % W, unless the node is
-//     constrained or runs where its resource is.
+//     constrained, runs where its resource is, or picks rows of a large variable.
 // With one replica nothing changes. If all replicas would compute the same, because what a write
 // reduces is fed and a feed is not split, a note begins with kReplicasAlike.
 Status replicate(StepGraph& step, const Target& target);
