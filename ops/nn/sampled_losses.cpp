@@ -38,6 +38,17 @@ void check_all(std::string what, Output weights, Output biases, Output labels, O
   want("the rows of x", x, "[batch, size]", 2, 2);
   want("the labels", labels, "[batch] or [batch, k]", 1, 2);
   want("the candidates", candidates.sampled, "[n]", 1, 1);
+  // Or one of them would be stretched to the others.
+  const auto fit = [&](const char* name, Output value, const PartialShape& wanted) {
+    if (PartialShape::merge(value.shape(), wanted).ok()) return;
+    throw Error(invalid_argument(what + name + " are " + wanted.text() +
+                                 " beside the others, not " + value.shape().text())
+                    .at(site));
+  };
+  fit("the biases", biases, {weights.shape()[0]});
+  fit("the rows of x", x, {labels.shape()[0], weights.shape()[1]});
+  fit("the expected counts of labels", candidates.labels_expected, labels.shape());
+  fit("the expected counts of candidates", candidates.sampled_expected, candidates.sampled.shape());
 }
 
 struct SomeLogits {

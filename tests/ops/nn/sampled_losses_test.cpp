@@ -155,7 +155,7 @@ TEST_CASE("with all classes as candidates a sampled softmax is the softmax over 
 
 TEST_CASE("a large table of classes changes by rows") {
   Graph g;
-  const Variable w = variable(g, "w", zeros(g, {40'000, 2})),
+  const Variable w = variable(g, "w", zeros(g, {70'000, 2})),
                  b = variable(g, "b", zeros(g, {70'000}));
   const Output labels = constant(g, {std::int64_t{3}, std::int64_t{39'999}});
   const Output x = constant(g, {{1.0f, 2.0f}, {3.0f, 4.0f}});
@@ -182,6 +182,22 @@ TEST_CASE("losses over some classes refuse what does not fit, with the line") {
        [&] { nn::sampled_softmax(in.w, in.b, labels, in.b, s.candidates(in.g)); }},
       {"the labels", [&] { nn::sampled_softmax(in.w, in.b, Output(), in.x, s.candidates(in.g)); }},
       {"the candidates", [&] { nn::sampled_softmax(in.w, in.b, labels, in.x, {}); }},
+      {"the biases are [7] beside the others, not [6]",
+       [&] { nn::nce(in.w, in.b[range(0, 6)], labels, in.x, s.candidates(in.g)); }},
+      {"the rows of x are",
+       [&] { nn::nce(in.w, in.b, labels, in.x[range(0, 1)], s.candidates(in.g)); }},
+      {"the expected counts of labels are",
+       [&] {
+         nn::Candidates drawn = s.candidates(in.g);
+         drawn.labels_expected = expand_dims(drawn.labels_expected, 1);
+         nn::nce(in.w, in.b, labels, in.x, drawn);
+       }},
+      {"the expected counts of candidates are",
+       [&] {
+         nn::Candidates drawn = s.candidates(in.g);
+         drawn.sampled_expected = drawn.sampled_expected[range(0, 1)];
+         nn::sampled_softmax(in.w, in.b, labels, in.x, drawn);
+       }},
       {"8 different classes of 7", [&] { nn::uniform_candidates(labels, 8, 7); }},
   });
 }
