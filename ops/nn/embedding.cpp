@@ -41,6 +41,9 @@ Bags bags(Output ids, Output lengths, Site site) {
   GraphBuilder& g = ids.graph();
   const Output zero = constant<std::int64_t>(g, 0, site), one = constant<std::int64_t>(g, 1, site);
   const Output most = dimension(ids, 1, site);
+  // One length is not that of all bags.
+  if (!ids.shape().known(0) || !lengths.shape().known(0))
+    lengths = reshape_beside(lengths, ids, 1, {}, site);
   // A length looked up among all that there may be: another one fails the run.
   const Output length = gather(range(zero, add(most, one, site), one, site), lengths, {}, site);
   const Output inside = less(range(zero, most, one, site), expand_dims(length, 1, site), site);
@@ -54,7 +57,14 @@ Output embedding_lookup(Output table, const Bags& bags, const LookupOptions& opt
   check_bags(bags, site);
   const auto sums = [&](Output x) { return unsorted_segment_sum(x, bags.bag, bags.count, site); };
   Output rows = gather(table, bags.ids, {}, site);
-  const Output weights = options.weights;
+  Output weights = options.weights;
+  if (!weights.empty()) {
+    if (!PartialShape::merge(weights.shape(), bags.ids.shape()).ok())
+      throw Error(invalid_argument("embedding_lookup: the weights of ids " +
+                                   bags.ids.shape().text() + " are " + weights.shape().text())
+                      .at(site));
+    weights = reshape_beside(weights, bags.ids, 1, {}, site);  // a single one fails the run
+  }
   if (weights.empty() && options.combiner == Combiner::mean)
     return unsorted_segment_mean(rows, bags.bag, bags.count, site);
   if (!weights.empty()) rows = mul(rows, expand_dims(weights, 1, site), site);

@@ -44,11 +44,11 @@ class Interpreter {
     return out;
   }
   // What the run of a node fails with; "" if none does.
-  std::string failure_of(const std::vector<Output>& fetches) {
+  std::string failure_of(const std::vector<Output>& fetches, std::map<NodeId, Tensor> feeds = {}) {
     may_fail_ = true;
     std::string text;
     try {
-      run(fetches);
+      run(fetches, {}, std::move(feeds));
     } catch (const Error& e) {
       text = e.status().text();
     }

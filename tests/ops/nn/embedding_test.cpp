@@ -112,6 +112,25 @@ TEST_CASE("a length that no row has fails the run") {
   CHECK(contains(failure(-1), "= -1 is outside"));
 }
 
+TEST_CASE("one length or weight for several fails the run") {
+  Graph g;
+  const Output lengths = placeholder<std::int64_t>(g, {-1}), weights = placeholder<double>(g, {-1});
+  const Output ids = placeholder<std::int64_t>(g, {-1, 2});
+  const nn::Bags bags = nn::bags(ids, lengths);
+  const Output table = constant(g, {{1.0, 2.0}, {5.0, 7.0}});
+  const Output y =
+      nn::embedding_lookup(table, bags, {.combiner = nn::Combiner::sum, .weights = weights});
+  const auto fed = [&](std::initializer_list<std::int64_t> l, std::initializer_list<double> w) {
+    return Interpreter(g).failure_of(
+        {y}, {{ids.node(), Tensor::of<std::int64_t>({2, 2}, {0, 1, 1, 0})},
+              {lengths.node(), Tensor::of<std::int64_t>({std::int64_t(l.size())}, l)},
+              {weights.node(), Tensor::of<double>({std::int64_t(w.size())}, w)}});
+  };
+  CHECK(fed({2, 1}, {1, 1, 1}).empty());
+  CHECK_FALSE(fed({2}, {1, 1, 1, 1}).empty());
+  CHECK_FALSE(fed({2, 1}, {1}).empty());
+}
+
 TEST_CASE("rows are looked up by ids of any shape") {
   Graph g;
   const Output table = constant(g, {{1.0, 2.0}, {5.0, 7.0}});
@@ -127,6 +146,11 @@ TEST_CASE("bags refuse what does not fit, with the line") {
   check_refused({
       {"ids are [bags, most] with lengths [bags]", [&] { nn::bags(ids, two); }},
       {"ids are [bags, most]", [&] { nn::bags(two, two); }},
+      {"the weights of ids [?] are [2,2]",
+       [&] {
+         nn::embedding_lookup(cast<float>(ids), nn::bags(ids, two[range(0, 1)]),
+                              {.weights = zeros<float>(g, {2, 2})});
+       }},
       {"the ids of the bags", [&] { nn::embedding_lookup(cast<float>(ids), nn::Bags{}); }},
       {"the ids of bags are [n]",
        [&] {
