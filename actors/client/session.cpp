@@ -219,6 +219,7 @@ class Watchers {
 // The state shared by a session, its compiled steps and pending runs. Messages go to the master;
 // answers return through Calls.
 struct SessionCore {
+  std::unique_ptr<Graph> owned;  // Session{GraphDef}: outlives all that uses it
   GraphBuilder& graph;
   const std::weak_ptr<const void> graph_life;
   Cluster cluster;
@@ -1060,8 +1061,12 @@ Session::Session(GraphBuilder& graph, caf::actor_system& system, Cluster cluster
     : core_(open(graph, std::move(cluster), &system)) {}
 
 Session::Session(GraphDef graph, Cluster cluster)
-    : owned_(std::make_unique<Graph>(std::move(graph))),
-      core_(open(*owned_, std::move(cluster), nullptr)) {}
+    : core_([&] {
+        auto owned = std::make_unique<Graph>(std::move(graph));
+        auto core = open(*owned, std::move(cluster), nullptr);
+        core->owned = std::move(owned);
+        return core;
+      }()) {}
 
 GraphBuilder& Session::graph() {
   throw_if_error(graph_there(*core_));

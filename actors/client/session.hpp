@@ -38,7 +38,6 @@ namespace detail {
 struct SessionCore;
 }
 
-class Graph;        // ops/graph_api.hpp
 class JobStep;      // actors/job/job.hpp
 class DurableRuns;  // actors/client/durable_runs.hpp
 
@@ -579,7 +578,6 @@ class Session {
   // has no handle among those nodes: a checkpoint would have it, but the restoring graph would not.
   Status check_state_within(std::size_t nodes) const;
 
-  const std::unique_ptr<Graph> owned_;  // before what runs it, which it outlives
   std::shared_ptr<detail::SessionCore> core_;
 };
 
