@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <thread>
 
 #include "tests/contains.hpp"
 #include "tests/devices/cuda/fake_driver.hpp"

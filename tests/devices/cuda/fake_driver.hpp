@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "devices/cuda/driver.hpp"
 #include "tests/fake_cuda/fake_cuda.hpp"
@@ -13,13 +15,30 @@ namespace troupe::test {
 
 inline cuda::Search fake_cuda_search() { return {{build_dir() + "/fake-cuda"}, false}; }
 
-// TROUPE_FAKE_CUDA while it lives. For tests without other threads.
-class FakeCuda {
+// A variable of the environment has that value while this lives. For tests without other threads.
+class Variable {
  public:
-  explicit FakeCuda(const std::string& options) { setenv("TROUPE_FAKE_CUDA", options.c_str(), 1); }
-  ~FakeCuda() { unsetenv("TROUPE_FAKE_CUDA"); }
-  FakeCuda(const FakeCuda&) = delete;
-  FakeCuda& operator=(const FakeCuda&) = delete;
+  Variable(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = getenv(name)) before_ = before;
+    setenv(name, value.c_str(), 1);
+  }
+  ~Variable() {
+    if (before_)
+      setenv(name_, before_->c_str(), 1);
+    else
+      unsetenv(name_);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* const name_;
+  std::optional<std::string> before_;
+};
+
+// What the fake driver is like.
+struct FakeCuda : Variable {
+  explicit FakeCuda(const std::string& options) : Variable("TROUPE_FAKE_CUDA", options) {}
 };
 
 template <class Function>
