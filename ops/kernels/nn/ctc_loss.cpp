@@ -114,12 +114,7 @@ struct Sequences {
     if (blank < 0 || blank >= q.classes)
       return invalid_argument(
           fmt::format("the blank {} is not one of {} classes", blank, q.classes));
-    const auto numbers = [&](int i) {
-      std::vector<std::int64_t> list;
-      with_indices(c.input(i), [&](const auto* v) { list.assign(v, v + c.input(i).elements()); });
-      return list;
-    };
-    q.labels = numbers(1), q.label_lengths = numbers(2), q.lengths = numbers(3);
+    q.labels = places(labels), q.label_lengths = places(c.input(2)), q.lengths = places(c.input(3));
     for (std::int64_t b = 0; b < q.batch; ++b) {
       const std::int64_t labels_here = q.label_lengths[std::size_t(b)],
                          frames = q.lengths[std::size_t(b)];
