@@ -1,7 +1,5 @@
 #include "ops/nn/convolutions.hpp"
 
-#include <span>
-
 #include "ops/api/convolution.hpp"
 #include "ops/api/node.hpp"
 
@@ -20,8 +18,8 @@ Output Filtering::with_bias(Output y, const Site& site) const {
 namespace {
 
 // Also vouches for the products of some of these sizes: the fans.
-Shape filter_shape_of(std::initializer_list<std::int64_t> sizes, const Site& site) {
-  auto shape = Shape::make(std::span(sizes.begin(), sizes.size()));
+Shape filter_shape_of(const std::vector<std::int64_t>& sizes, const Site& site) {
+  auto shape = Shape::make(sizes);
   if (!shape.ok()) throw Error(shape.status().at(site));
   return *shape;
 }
@@ -93,17 +91,20 @@ Output Conv3d::operator()(Output x, Site site) const {
                    site);
 }
 
-ConvTranspose1d::ConvTranspose1d(Module& parent, std::string_view name, std::int64_t in,
-                                 std::int64_t out, std::int64_t kernel, const Options& options,
-                                 Site site)
+TransposedFiltering::TransposedFiltering(const char* layer, int dimensions, Module& parent,
+                                         std::string_view name, std::int64_t in, std::int64_t out,
+                                         std::int64_t kernel, const Options& options,
+                                         const Site& site)
     : Filtering(parent, name), options_(options) {
-  check_sizes("ConvTranspose1d",
-              {in, out, kernel, options.stride, options.dilation, options.groups}, site);
-  check_groups("ConvTranspose1d", in, out, options.groups, site);
+  check_sizes(layer, {in, out, kernel, options.stride, options.dilation, options.groups}, site);
+  check_groups(layer, in, out, options.groups, site);
   auto inside = scope().enter();
   const std::int64_t part = out / options.groups;
-  const Shape shape = filter_shape_of({kernel, part, in}, site);
-  make(initial_weights(graph(), options.init, shape, kernel * (in / options.groups), kernel * part,
+  std::vector<std::int64_t> sizes(std::size_t(dimensions), kernel);
+  sizes.insert(sizes.end(), {part, in});
+  const Shape shape = filter_shape_of(sizes, site);
+  const std::int64_t window = shape.elements(0, dimensions);
+  make(initial_weights(graph(), options.init, shape, window * (in / options.groups), window * part,
                        options.dtype, site),
        out, options.bias, options.dtype, site);
 }
@@ -123,22 +124,6 @@ Output ConvTranspose1d::operator()(Output x, Site site) const {
                    site);
 }
 
-ConvTranspose2d::ConvTranspose2d(Module& parent, std::string_view name, std::int64_t in,
-                                 std::int64_t out, std::int64_t kernel, const Options& options,
-                                 Site site)
-    : Filtering(parent, name), options_(options) {
-  check_sizes("ConvTranspose2d",
-              {in, out, kernel, options.stride, options.dilation, options.groups}, site);
-  check_groups("ConvTranspose2d", in, out, options.groups, site);
-  auto inside = scope().enter();
-  const std::int64_t part = out / options.groups;
-  const Shape shape = filter_shape_of({kernel, kernel, part, in}, site);
-  const std::int64_t window = kernel * kernel;
-  make(initial_weights(graph(), options.init, shape, window * (in / options.groups), window * part,
-                       options.dtype, site),
-       out, options.bias, options.dtype, site);
-}
-
 Output ConvTranspose2d::operator()(Output x, Site site) const {
   check_given("ConvTranspose2d: x", x, site);
   auto inside = scope().enter();
@@ -152,22 +137,6 @@ Output ConvTranspose2d::operator()(Output x, Site site) const {
                                      .output_padding = {o.output_padding, o.output_padding}},
                                     site),
                    site);
-}
-
-ConvTranspose3d::ConvTranspose3d(Module& parent, std::string_view name, std::int64_t in,
-                                 std::int64_t out, std::int64_t kernel, const Options& options,
-                                 Site site)
-    : Filtering(parent, name), options_(options) {
-  check_sizes("ConvTranspose3d",
-              {in, out, kernel, options.stride, options.dilation, options.groups}, site);
-  check_groups("ConvTranspose3d", in, out, options.groups, site);
-  auto inside = scope().enter();
-  const std::int64_t part = out / options.groups;
-  const Shape shape = filter_shape_of({kernel, kernel, kernel, part, in}, site);
-  const std::int64_t window = kernel * kernel * kernel;
-  make(initial_weights(graph(), options.init, shape, window * (in / options.groups), window * part,
-                       options.dtype, site),
-       out, options.bias, options.dtype, site);
 }
 
 Output ConvTranspose3d::operator()(Output x, Site site) const {
