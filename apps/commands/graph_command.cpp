@@ -22,7 +22,7 @@ using nlohmann::json;
 
 struct GraphOptions {
   std::string graph = "mnist-mlp";  // a network of `troupe train`, or a file
-  std::string stage;                // of compile(), "built" or "plan"; empty: see chosen_stage()
+  std::string stage;                // of compile(), "built" or "plan"; empty: chosen()
   std::string format = "text";      // or dot
   std::int64_t batch = 64;
   int replicas = 1;
@@ -30,18 +30,21 @@ struct GraphOptions {
   bool explain = false;
   std::vector<std::string> fetches, targets, feeds;  // of a file: what a step of it is compiled for
 
-  // Names of networks are none of files.
-  bool of_file() const {
-    std::error_code none;
-    return !known_model(graph).ok() &&
-           (graph.find_first_of("/.") != std::string::npos || std::filesystem::exists(graph, none));
-  }
+  bool of_file = false;  // chosen()
+
   bool asks() const { return !fetches.empty() || !targets.empty(); }
-  // Of a saved graph that nothing is asked of there is no step.
-  std::string chosen_stage() const {
-    return !stage.empty() ? stage : of_file() && !asks() ? "built" : "plan";
-  }
 };
+
+// With what was left open. Names of networks are none of files; of a saved graph that nothing is
+// asked of there is no step.
+GraphOptions chosen(GraphOptions options) {
+  std::error_code none;
+  options.of_file =
+      !known_model(options.graph).ok() && (options.graph.find_first_of("/.") != std::string::npos ||
+                                           std::filesystem::exists(options.graph, none));
+  if (options.stage.empty()) options.stage = options.of_file && !options.asks() ? "built" : "plan";
+  return options;
+}
 
 // The step after each stage, in order; "built" is what the client made, "plan" the result, whose
 // graph is that of the stage before it.
@@ -120,16 +123,15 @@ void print_stages(const Compiled& compiled, const Printing& printing) {
 void print_stage(const GraphOptions& options, const Compiled& compiled, std::size_t stage,
                  const Printing& printing) {
   const GraphDef& graph = compiled.graphs[stage];
-  const std::string chosen = options.chosen_stage();
-  bool plan = chosen == "plan" && options.format == "text";
+  bool plan = options.stage == "plan" && options.format == "text";
   auto text = [&] {
     return plan                      ? plan_text(compiled.result)
            : options.format == "dot" ? to_dot(graph)
                                      : to_text(graph);
   };
   if (printing.json) {
-    json out = {{options.of_file() ? "file" : "example", options.graph},
-                {"stage", chosen},
+    json out = {{options.of_file ? "file" : "example", options.graph},
+                {"stage", options.stage},
                 {"nodes", graph.nodes.size()}};
     if (plan)
       out["plan"] = plan_json(compiled.result);
@@ -148,7 +150,7 @@ void print_stage(const GraphOptions& options, const Compiled& compiled, std::siz
 
 // What is asked of the wrong kind of graph.
 Status check_options(const GraphOptions& options) {
-  if (!options.of_file()) {
+  if (!options.of_file) {
     TROUPE_TRY(known_model(options.graph));
     if (options.asks() || !options.feeds.empty())
       return invalid_argument("--fetch, --target and --feed are for the graph of a file");
@@ -156,9 +158,8 @@ Status check_options(const GraphOptions& options) {
   }
   if (!options.asks() && !options.feeds.empty())
     return invalid_argument("--feed is for a step: --fetch or --target says which");
-  const std::string stage = options.chosen_stage();
-  if (!options.asks() && stage != "built" && stage != "stages")
-    return invalid_argument("stage '" + stage +
+  if (!options.asks() && options.stage != "built" && options.stage != "stages")
+    return invalid_argument("stage '" + options.stage +
                             "' is of a step, and the file has a graph: --fetch or --target says "
                             "what the step is to compute");
   return ok_status();
@@ -167,13 +168,12 @@ Status check_options(const GraphOptions& options) {
 int run_graph(const GraphOptions& options, const Printing& printing) {
   if (Status status = check_options(options); !status.ok()) return report_usage(status, printing);
   try {
-    auto compiled = options.of_file() ? compile_file(options) : compile_example(options);
+    auto compiled = options.of_file ? compile_file(options) : compile_example(options);
     if (!compiled.ok()) return report_error(compiled.status(), printing);
-    const std::string stage = options.chosen_stage();
-    if (stage == "stages") return print_stages(*compiled, printing), 0;
-    auto found = std::find(compiled->stages.begin(), compiled->stages.end(), stage);
+    if (options.stage == "stages") return print_stages(*compiled, printing), 0;
+    auto found = std::find(compiled->stages.begin(), compiled->stages.end(), options.stage);
     if (found == compiled->stages.end())
-      return report_usage(unknown_stage(stage, compiled->stages), printing);
+      return report_usage(unknown_stage(options.stage, compiled->stages), printing);
     print_stage(options, *compiled, std::size_t(found - compiled->stages.begin()), printing);
     return 0;
   } catch (const Error& error) {
@@ -202,7 +202,7 @@ void add_graph(CommandLine& line) {
   c.option("--device", options->devices,
            "full names of the devices to place on, e.g. /job:worker/task:0/cpu:0");
   c.flag("--explain", options->explain, "print what each pass did");
-  c.runs([options, &line] { return run_graph(*options, line.printing()); });
+  c.runs([options, &line] { return run_graph(chosen(*options), line.printing()); });
 }
 
 }  // namespace troupe
