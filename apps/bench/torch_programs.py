@@ -41,6 +41,16 @@ def sparse(rows, size, deviation):
     return table
 
 
+def descend(optimizer, loss, net=None, most=None):
+    """Makes a step, with gradients of `net` cut to the norm `most`; returns the loss."""
+    optimizer.zero_grad()
+    loss.backward()
+    if net is not None:
+        nn.utils.clip_grad_norm_(net.parameters(), most)
+    optimizer.step()
+    return loss.item()
+
+
 @program
 def word2vec():
     words, size, batch, drawn = 5000, 64, 256, 64
@@ -59,10 +69,7 @@ def word2vec():
         true = (rows * weights(beside)).sum(1) + biases(beside).squeeze(1) - expected[beside]
         wrong = rows @ weights(noise).T + biases(noise).squeeze(1) - expected[noise]
         loss = (F.softplus(-true) + F.softplus(wrong).sum(1)).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return descend(optimizer, loss)
 
     return step
 
@@ -83,10 +90,7 @@ def vae():
         z = mu + torch.exp(0.5 * log_var) * torch.randn_like(mu)
         coded = F.binary_cross_entropy_with_logits(picture(F.relu(drawn(z))), x, reduction="sum")
         loss = (coded + 0.5 * (mu**2 + log_var.exp() - log_var - 1).sum()) / batch
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return descend(optimizer, loss)
 
     return step
 
@@ -106,11 +110,7 @@ def ptb_lstm():
         h, left = lstm(meaning(ids[:-1]), state)
         state = tuple(part.detach() for part in left)
         loss = F.cross_entropy(out(h).reshape(-1, words), ids[1:].reshape(-1))
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(net.parameters(), 5)
-        optimizer.step()
-        return loss.item()
+        return descend(optimizer, loss, net, 5)
 
     return step
 
@@ -139,10 +139,7 @@ def wide_and_deep():
         everything = torch.cat([users(user), things(thing), before, age], 1)
         logits = pairs((user * 1_000_003 + thing) % rows) + out(F.relu(hidden(everything)))
         loss = F.binary_cross_entropy_with_logits(logits.squeeze(1), liked)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return descend(optimizer, loss)
 
     return step
 
@@ -183,11 +180,7 @@ def seq2seq():
         each = F.cross_entropy(logits.reshape(-1, symbols), answer.reshape(-1), reduction="none")
         counts = (answer.reshape(-1) > 0).float()
         loss = (each * counts).sum() / counts.sum()
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(net.parameters(), 5)
-        optimizer.step()
-        return loss.item()
+        return descend(optimizer, loss, net, 5)
 
     return step
 
@@ -213,10 +206,7 @@ def gaussian_process():
         factor = torch.linalg.cholesky(covariance)
         white = torch.linalg.solve_triangular(factor, y, upper=False)
         loss = 0.5 * white.square().sum() + factor.diagonal().log().sum()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return descend(optimizer, loss)
 
     return step
 
@@ -246,14 +236,9 @@ def dcgan():
     def step(i):
         drawn = generator(torch.randn(batch, noise)).detach()
         one = loss(discriminator(2 * data[i % len(data)] - 1), 1) + loss(discriminator(drawn), 0)
-        optimizers[0].zero_grad()
-        one.backward()
-        optimizers[0].step()
+        first = descend(optimizers[0], one)
         other = loss(discriminator(generator(torch.randn(batch, noise))), 1)
-        optimizers[1].zero_grad()
-        other.backward()
-        optimizers[1].step()
-        return one.item() + other.item()
+        return first + descend(optimizers[1], other)
 
     return step
 
@@ -272,10 +257,7 @@ def dqn():
         with torch.no_grad():
             reached = 1 + 0.99 * goes_on * target(after).max(1).values
         loss = F.smooth_l1_loss(values(states).gather(1, moves[:, None])[:, 0], reached)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return descend(optimizer, loss)
 
     return step
 
@@ -308,11 +290,7 @@ def gpt():
         ids = data[i % len(data)]
         logits = rest(tokens(ids[:, :-1]) + places(torch.arange(context)))
         loss = F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(net.parameters(), 1)
-        optimizer.step()
-        return loss.item()
+        return descend(optimizer, loss, net, 1)
 
     return step
 
@@ -330,10 +308,7 @@ def export():
     def step(i):
         pictures, labels = data[i % len(data)]
         loss = F.cross_entropy(net(pictures), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return descend(optimizer, loss)
 
     return step
 
