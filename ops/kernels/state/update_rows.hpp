@@ -47,32 +47,31 @@ Status update_rows(const KernelContext& c, const Tensor& indices, const Tensor& 
   (values.bring_all(c), ...);
   const std::int64_t n = indices.elements(), row = shape.elements(1, shape.rank());
   if (n == 0 || row == 0) return ok_status();
-  const std::vector<std::int64_t> order = by_place(indices);
-  with_indices(indices, [&](const auto* at) {
-    std::vector<std::int64_t> begins;  // of each place, in `order`
-    for (std::int64_t i = 0; i < n; ++i)
-      if (i == 0 || at[order[std::size_t(i)]] != at[order[std::size_t(i) - 1]]) begins.push_back(i);
-    begins.push_back(n);
-    const T* from = rows.data<T>();
-    const Chunks chunks = row_chunks(std::int64_t(begins.size()) - 1, row);
-    c.parallel(chunks.count, [&](std::int64_t chunk) {
-      std::vector<T> sum;
-      const Range places = chunks[chunk];
-      for (std::int64_t p = places.begin; p < places.end; ++p) {
-        const std::int64_t begin = begins[std::size_t(p)], end = begins[std::size_t(p) + 1];
-        const T* whole = from + order[std::size_t(begin)] * row;
-        if (end - begin > 1) {
-          sum.assign(whole, whole + row);
-          for (std::int64_t i = begin + 1; i < end; ++i) {
-            const T* more = from + order[std::size_t(i)] * row;
-            for (std::int64_t k = 0; k < row; ++k) sum[std::size_t(k)] += more[k];
-          }
-          whole = sum.data();
+  const std::vector<std::int64_t> order = by_place(indices), at = places(indices);
+  const auto place = [&](std::int64_t i) { return at[std::size_t(order[std::size_t(i)])]; };
+  std::vector<std::int64_t> begins;  // of each place, in `order`
+  for (std::int64_t i = 0; i < n; ++i)
+    if (i == 0 || place(i) != place(i - 1)) begins.push_back(i);
+  begins.push_back(n);
+  const T* from = rows.data<T>();
+  const Chunks chunks = row_chunks(std::int64_t(begins.size()) - 1, row);
+  c.parallel(chunks.count, [&](std::int64_t chunk) {
+    std::vector<T> sum;
+    const Range part = chunks[chunk];
+    for (std::int64_t p = part.begin; p < part.end; ++p) {
+      const std::int64_t begin = begins[std::size_t(p)], end = begins[std::size_t(p) + 1];
+      const T* whole = from + order[std::size_t(begin)] * row;
+      if (end - begin > 1) {
+        sum.assign(whole, whole + row);
+        for (std::int64_t i = begin + 1; i < end; ++i) {
+          const T* more = from + order[std::size_t(i)] * row;
+          for (std::int64_t k = 0; k < row; ++k) sum[std::size_t(k)] += more[k];
         }
-        const std::int64_t to = std::int64_t(at[order[std::size_t(begin)]]) * row;
-        update_range<T>(f, row, whole, values.bring(to, to + row)...);
+        whole = sum.data();
       }
-    });
+      const std::int64_t to = place(begin) * row;
+      update_range<T>(f, row, whole, values.bring(to, to + row)...);
+    }
   });
   return ok_status();
 }
