@@ -1,6 +1,8 @@
 // `digits SEED FIRST COUNT`: generated digits (ops/data/digits.hpp), f32 [28,28,1] in [0,1], and
-// their labels i64. Small sets are drawn once and kept, others when they are read.
-#include <limits>
+// their labels i64. They are drawn when they are read; those of a small set are kept.
+#include <array>
+#include <memory>
+#include <vector>
 
 #include "ops/data/digits.hpp"
 #include "ops/data/sources/drawn_range.hpp"
@@ -18,30 +20,46 @@ Signature digits_signature() {
   return {{DType::f32, {kDigitSide, kDigitSide, 1}}, {DType::i64, PartialShape::scalar()}};
 }
 
+struct Digit {
+  std::array<std::uint8_t, kPixels> pixels;
+  std::uint8_t label;
+};
+
 class DigitsSource final : public Source {
  public:
-  // `kept`: what digit_set says of the range, or nothing.
-  DigitsSource(const DrawnRange& range, std::vector<Tensor> kept)
-      : Source(digits_signature()), range_(range), kept_(std::move(kept)) {}
+  explicit DigitsSource(const DrawnRange& range)
+      : Source(digits_signature()),
+        range_(range),
+        kept_(range.count <= kMostKept ? std::size_t(range.count) : 0) {}
   std::optional<std::uint64_t> count() const override { return std::uint64_t(range_.count); }
   Status read(std::uint64_t first, std::int64_t n, std::span<Tensor> out,
               std::int64_t row) const override {
-    std::vector<Tensor> drawn;
-    if (kept_.empty()) {
-      TROUPE_TRY(drawn, digit_set(range_.seed, range_.first + first, n));
+    Digit drawn;
+    for (std::uint64_t i = first; i < first + std::uint64_t(n); ++i, ++row) {
+      const Digit& digit = kept_.empty() ? draw(i, drawn) : kept(i);
+      to_floats({reinterpret_cast<const char*>(digit.pixels.data()), digit.pixels.size()},
+                out[0].mutable_data<float>() + row * kPixels);
+      out[1].mutable_data<std::int64_t>()[row] = digit.label;
     }
-    const std::vector<Tensor>& set = kept_.empty() ? drawn : kept_;
-    const std::int64_t at = kept_.empty() ? 0 : std::int64_t(first);
-    to_floats({set[0].data<char>() + at * kPixels, std::size_t(n * kPixels)},
-              out[0].mutable_data<float>() + row * kPixels);
-    to_labels({set[1].data<char>() + at, std::size_t(n)},
-              out[1].mutable_data<std::int64_t>() + row);
     return ok_status();
   }
 
  private:
+  const Digit& draw(std::uint64_t i, Digit& to) const {
+    to.label = std::uint8_t(draw_digit(range_.seed, range_.first + i, to.pixels.data()));
+    return to;
+  }
+  const Digit& kept(std::uint64_t i) const {
+    std::unique_ptr<Digit>& digit = kept_[std::size_t(i)];
+    if (!digit) {
+      digit = std::make_unique<Digit>();
+      draw(i, *digit);
+    }
+    return *digit;
+  }
+
   DrawnRange range_;
-  std::vector<Tensor> kept_;
+  mutable std::vector<std::unique_ptr<Digit>> kept_;  // null: not drawn yet
 };
 
 Expected<Signature> signature_of_digits(const StageText& stage, const std::vector<Signature>&) {
@@ -51,11 +69,7 @@ Expected<Signature> signature_of_digits(const StageText& stage, const std::vecto
 
 Expected<StagePtr> open_digits(const StageText& stage, Signature, Stages, StageOpening&) {
   TROUPE_TRY(const DrawnRange range, drawn_range(stage));
-  std::vector<Tensor> kept;
-  if (range.count <= kMostKept) {
-    TROUPE_TRY(kept, digit_set(range.seed, range.first, range.count));
-  }
-  return source_stage(std::make_unique<DigitsSource>(range, std::move(kept)));
+  return source_stage(std::make_unique<DigitsSource>(range));
 }
 
 }  // namespace

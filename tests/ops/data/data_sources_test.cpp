@@ -294,6 +294,24 @@ TEST_CASE("a packed IDX file of another shape is refused before it is unpacked")
   CHECK(says(error("idx [2]"), "gzip"));
 }
 
+TEST_CASE("digits are those of their set, in whatever order they are read, and read again") {
+  constexpr std::int64_t kDigits = 24, kBatch = 8, kPixels = 28 * 28;
+  const Values drawn = digit_set(1, 0, kDigits).value();
+  auto pipeline = open_examples(data::digits(kDigits).batch(kBatch)).value();
+  for (const std::int64_t batch : {1, 0, 2, 1, 0}) {
+    const Values read = pipeline.element(std::uint64_t(batch)).value();
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < kBatch; ++i) {
+      const std::int64_t at = batch * kBatch + i;
+      wrong += read[1].data<std::int64_t>()[i] != drawn[1].data<std::uint8_t>()[at];
+      for (std::int64_t pixel = 0; pixel < kPixels; ++pixel)
+        wrong += read[0].data<float>()[i * kPixels + pixel] !=
+                 float(drawn[0].data<std::uint8_t>()[at * kPixels + pixel]) * (1.0f / 255);
+    }
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("digits of a set that is too large to keep are drawn as they are read") {
   auto pipeline = open_examples(data::digits(1'000'000).skip(999'998).batch(4)).value();
   const Values drawn = digit_set(1, 999'998, 2).value(), read = pipeline.element(0).value();
