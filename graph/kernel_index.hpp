@@ -1,6 +1,7 @@
 // Which ops have kernels where.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -21,9 +22,15 @@ class KernelIndex {
   int rank(std::string_view device_type) const;
   bool has(std::string_view op, std::string_view device_type, DType type) const;
   std::vector<std::string> devices_of(std::string_view op) const;
+  // What `has` says of each type, a bit of its number each.
+  std::uint64_t types_of(std::string_view op, std::string_view device_type) const;
 
  private:
-  std::map<std::pair<std::string, std::string>, std::vector<DType>> table_;
+  // Their dtypes by device type. An empty list means any.
+  using Kernels = std::map<std::string, std::vector<DType>, std::less<>>;
+  const std::vector<DType>* find(std::string_view op, std::string_view device_type) const;
+
+  std::map<std::string, Kernels, std::less<>> table_;  // by op
   std::map<std::string, int, std::less<>> ranks_;
 };
 

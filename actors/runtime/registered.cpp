@@ -43,11 +43,8 @@ Registered registered() {
     ops.add(std::uint64_t(def.stateful) | std::uint64_t(def.random) << 1 |
             std::uint64_t(def.commutative) << 2 | std::uint64_t(def.composite != nullptr) << 3);
     ops.add(def.external.resource).add(def.external.verb);
-    for (const std::string& type : kernels.devices_of(def.name)) {
-      devices.add(def.name).add(type);
-      for (int dtype = int(DType::f32); dtype <= int(DType::resource); ++dtype)
-        devices.add(std::uint64_t(kernels.has(def.name, type, DType(dtype))));
-    }
+    for (const std::string& type : kernels.devices_of(def.name))
+      devices.add(def.name).add(type).add(kernels.types_of(def.name, type));
   }
   ops.add(resource_kind_names());
   for (const std::string& stage : stage_names()) passes.add(stage);
