@@ -146,7 +146,11 @@ void Coordinator::run(const RunRequest& request, Instant now, Outputs& out) {
     return;
   }
   if (Status s = may_run(request); !s.ok()) {
-    out.push_back(Answer{request.run, s, {}, 0, {}});
+    // Kept: asked for again, it might run after its client was told that it did not.
+    Answer refused{request.run, std::move(s), {}, 0, {}};
+    refused.seen = decided_;
+    sessions_.keep(refused);
+    out.push_back(std::move(refused));
     return;
   }
   if (runs_.empty()) last_progress_ = now;
@@ -550,10 +554,10 @@ void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instan
   Answer reply{run.id, std::move(status), {}, committed, {}};
   // A decided run has no elements here: note_commit used them up.
   places_.end(run.step->datasets, run.elements, reply.status.ok(), run.used_elements());
+  reply.seen = decided_;
   if (reply.status.ok()) {
     reply.place = std::move(run.place);
     reply.fetches = run.fetches();
-    reply.seen = decided_;
     reply.moved = committed == 0 && (run.step->draws || !run.step->datasets.empty());
   } else {
     ++counters_.failed;

@@ -152,6 +152,17 @@ TEST_CASE_FIXTURE(Fixture, "a run is executed once, however often it is asked fo
   CHECK(all<Coordinator::StartAttempt>().size() == 2);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a run that was refused stays refused, however often it is asked for") {
+  run_resume(0, {5}, shape({1}));
+  run_resume(1, {6}, shape({1}));
+  REQUIRE(answer(1).status.code() == Code::failed_precondition);
+  coordinator.cancel({7, 0}, cancelled("enough"), now, out);
+  out.clear();
+  run_resume(1, {6}, shape({1}));  // its request came twice, and would be accepted now
+  CHECK(answer(1).status.code() == Code::failed_precondition);
+  CHECK(all<Coordinator::StartAttempt>().empty());
+}
+
 TEST_CASE_FIXTURE(Fixture, "answers do not pile up behind a run that takes long") {
   RunNumbers numbers(0);
   auto begin = [&] {
