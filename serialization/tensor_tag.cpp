@@ -10,7 +10,7 @@ static_assert(std::endian::native == std::endian::little, "numbers are copied as
 
 constexpr std::size_t kFixed = 40;
 constexpr std::size_t kMaxIterations = 8;
-static_assert(kFixed + 8 * (kMaxIterations + kMaxRank) <= kTensorTagBytes);
+static_assert(kFixed + 8 * (kMaxIterations + kMaxRank) <= kMaxTensorTag);
 
 // The part of fixed size, in the layout of the encoding.
 struct Fixed {
@@ -38,7 +38,7 @@ Status check(const Fixed& f, std::size_t size) {
 
 }  // namespace
 
-std::size_t encode_tag(const TensorTag& tag, std::span<std::byte, kTensorTagBytes> out) {
+std::size_t encode_tag(const TensorTag& tag, std::span<std::byte, kMaxTensorTag> out) {
   TROUPE_CHECK(tag.iterations.size() <= kMaxIterations, "at most 8 frames are nested");
   Fixed f{1,
           std::uint8_t(tag.kind),

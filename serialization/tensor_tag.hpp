@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-// Precedes a tensor on a data connection (at most kTensorTagBytes, serialization/wire.hpp).
+// Precedes a tensor on a data connection (at most kMaxTensorTag).
 struct TensorTag {
   // A tensor of a channel, or a feed or fetch that is not inside its message.
   enum class Kind : std::uint8_t { channel = 0, feed = 1, fetch = 2 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/status.hpp"
+#include "core/tensor_tag.hpp"
 #include "serialization/join.hpp"
 #include "serialization/messages.hpp"
 #include "serialization/tensor_tag.hpp"
@@ -35,9 +36,8 @@ Expected<Join> decode_join(std::string_view bytes);
 //   8  u32 partition    12  u32 index
 //  16  u64 compiled     24  u64 view of the attempt    32  u64 number of the attempt
 //  40  i64 per dimension, then i64 per iteration number, outermost first
-inline constexpr std::size_t kTensorTagBytes = 256;
 // The number of bytes used. REQUIRES: at most 8 iteration numbers.
-std::size_t encode_tag(const TensorTag& tag, std::span<std::byte, kTensorTagBytes> out);
+std::size_t encode_tag(const TensorTag& tag, std::span<std::byte, kMaxTensorTag> out);
 // Accepts a missing dtype only for a dead tensor; any other must have a valid one.
 Expected<TensorTag> decode_tag(std::span<const std::byte> bytes);
 

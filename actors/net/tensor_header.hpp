@@ -9,10 +9,9 @@
 #include <string_view>
 
 #include "core/check.hpp"
+#include "core/tensor_tag.hpp"
 
 namespace troupe {
-
-inline constexpr std::size_t kMaxTensorTag = 256;
 
 // The byte count, and a tag of at most 256 bytes that the transport carries without looking: the
 // attempt, channel, iterations, dtype and shape, as the layer above encodes them.

@@ -185,7 +185,7 @@ TEST_CASE("every tensor tag survives its bytes") {
   std::uint64_t seed = new_seed();
   INFO("seed " << seed);
   Values v{Random(seed)};
-  std::array<std::byte, kTensorTagBytes> out;
+  std::array<std::byte, kMaxTensorTag> out;
   for (int i = 0; i < 3000; ++i) {
     TensorTag tag = v.tag();
     std::size_t size = encode_tag(tag, out);
@@ -230,7 +230,7 @@ TEST_CASE("hostile hellos and tags are refused or read") {
     hello.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (auto join = decode_join(hello); join.ok()) CHECK(decode_join(*encode_join(*join)).ok());
 
-    std::array<std::byte, kTensorTagBytes> out;
+    std::array<std::byte, kMaxTensorTag> out;
     bytes.assign(out.begin(), out.begin() + std::ptrdiff_t(encode_tag(v.tag(), out)));
     mutate(bytes, v);
     if (auto tag = decode_tag(bytes); tag.ok()) {

@@ -124,7 +124,7 @@ std::string message_text(const WireMessage& message) {
 }
 
 std::string tag_text(const TensorTag& tag) {
-  std::array<std::byte, kTensorTagBytes> bytes;
+  std::array<std::byte, kMaxTensorTag> bytes;
   std::size_t size = encode_tag(tag, bytes);
   return std::string(text_view(std::span(bytes).first(size)));
 }
