@@ -54,7 +54,7 @@ Status known_passes(const std::vector<std::string>& wanted) {
   return ok_status();
 }
 
-constexpr std::array<ProgramOption, 8> kClusterOptions = {
+constexpr std::array<ProgramOption, 10> kClusterOptions = {
     {{"--threads", "N", "compute threads of each CPU device (default 0: one per processor)"},
      {"--replicas", "N", "data parallel copies of each step (default 1)"},
      {"--cluster", "WHERE",
@@ -64,6 +64,8 @@ constexpr std::array<ProgramOption, 8> kClusterOptions = {
       "memory limit of a step in each process, e.g. 2GiB (default 0: none)"},
      {"--listen", "HOST:PORT", "where workers of other machines join (troupe worker --master)"},
      {"--wait-for", "N", "number of workers to wait for at --listen"},
+     {"--spares", "N", "workers beyond those that wait there to replace lost ones (default 0)"},
+     {"--replace-within", "SECONDS", "how long a lost worker's place may be empty (default 60)"},
      {"--secret-file", "FILE", "16 to 64 bytes that these workers have, too"},
      {"--orphan-timeout", "SECONDS",
       "how long a worker of slurm or torchrun waits for its master (default 60)"}}};
@@ -75,6 +77,9 @@ Status Cluster::check() const {
   TROUPE_TRY(in_range("Cluster::replicas", replicas, 1, kMostReplicas));
   TROUPE_TRY(in_range("Cluster::workers", workers, 0, kMostWorkers));
   TROUPE_TRY(in_range("Cluster::wait_for", wait_for, 0, kMostWorkers));
+  TROUPE_TRY(in_range("Cluster::spares", spares, 0, kMostWorkers));
+  TROUPE_TRY(in_range("Cluster::replace_within, in seconds", replace_within.count(), 1,
+                      kMostReplaceWithin));
   TROUPE_TRY(in_range("Cluster::devices: how many there are", std::int64_t(devices.size()), 1,
                       std::int64_t(kMostDevices)));
   TROUPE_TRY(known_devices(devices));
@@ -85,6 +90,8 @@ Status Cluster::check() const {
     return invalid_argument("a shared secret has 16 to 64 bytes");
   if (wait_for > 0 && listen.empty())
     return invalid_argument("Cluster::wait_for wants Cluster::listen: where the workers join");
+  if (spares > 0 && wait_for == 0)
+    return invalid_argument("Cluster::spares wants Cluster::wait_for: they replace such workers");
   if (!listen.empty() && wait_for == 0 && workers == 0)
     return invalid_argument("Cluster::listen wants Cluster::wait_for: how many workers join there");
   if (!listen.empty()) TROUPE_TRY(parse_endpoint(listen).status());
@@ -127,6 +134,11 @@ Expected<Cluster> Cluster::try_from_args(int argc, char** argv) {
     } else if (option == "--wait-for") {
       TROUPE_TRY(const std::int64_t n, parse_count(option, text, 0, kMostWorkers));
       words.wait_for = int(n);
+    } else if (option == "--spares") {
+      TROUPE_TRY(const std::int64_t n, parse_count(option, text, 0, kMostWorkers));
+      words.spares = int(n);
+    } else if (option == "--replace-within") {
+      TROUPE_TRY(words.replace_within, parse_count(option, text, 1, kMostReplaceWithin));
     } else if (option == "--secret-file") {
       words.secret_file = text;
     } else if (option == "--orphan-timeout") {

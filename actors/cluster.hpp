@@ -32,6 +32,12 @@ struct Cluster {
   std::uint64_t step_memory = 0;
   std::string listen;  // "HOST:PORT" at which `wait_for` workers of other machines join
   int wait_for = 0;    // number of those workers, at most 4096; needs `listen`
+  // Workers beyond `wait_for` that may stay connected and wait, to replace lost ones, at most 4096;
+  // others are told that the job has all its workers. Needs `wait_for`.
+  int spares = 0;
+  // How long a session that goes on after a loss (Session::keep) waits for workers of other
+  // machines; then the loss ends it. at least 1 s.
+  std::chrono::seconds replace_within{60};
   // "HOST:PORT" of a master elsewhere, of which this process is a worker: where it makes its
   // Session it becomes the worker instead, and ends with it. It uses `secret`, `silence`,
   // `step_memory`, `stop` and the next two.

@@ -17,6 +17,8 @@ namespace {
 // What means nothing without another word.
 Status belong_together(const ClusterWords& words, int workers) {
   const bool listens = !words.listen.empty();
+  if (words.spares > 0 && words.wait_for == 0)
+    return invalid_argument("--spares needs --wait-for N");
   if (words.wait_for > 0 && !listens)
     return invalid_argument("--wait-for needs --listen HOST:PORT");
   if (listens && words.wait_for == 0 && workers == 0)
@@ -38,9 +40,10 @@ std::string host_name() {
 
 // The place that a launcher gave this process.
 Status take_place(const ClusterWords& words, Cluster& cluster) {
-  if (words.wait_for > 0)
+  if (words.wait_for > 0 || words.spares > 0)
     return invalid_argument(fmt::format(
-        "--cluster {} says how many workers there are: leave out --wait-for", words.cluster));
+        "--cluster {} says how many workers there are: leave out --wait-for and --spares",
+        words.cluster));
   TROUPE_TRY(const Launch place,
              launch_by({words.cluster, words.listen, words.secret_file}, variable, host_name()));
   if (place.workers == 0) return ok_status();  // alone
@@ -59,6 +62,7 @@ Status take_place(const ClusterWords& words, Cluster& cluster) {
 
 Status understand(const ClusterWords& words, Cluster& cluster) {
   cluster.orphan_timeout = std::chrono::seconds(words.orphan_timeout);
+  cluster.replace_within = std::chrono::seconds(words.replace_within);
   if (is_launcher(words.cluster)) return take_place(words, cluster);
   if (!words.cluster.starts_with("local"))
     return invalid_argument(fmt::format(
@@ -69,6 +73,7 @@ Status understand(const ClusterWords& words, Cluster& cluster) {
   TROUPE_TRY(cluster.secret, read_secret(words.secret_file));
   cluster.listen = words.listen;
   cluster.wait_for = words.wait_for;
+  cluster.spares = words.spares;
   return ok_status();
 }
 

@@ -10,13 +10,14 @@
 namespace troupe {
 
 inline constexpr std::int64_t kMostOrphanTimeout = 1'000'000'000;  // seconds
+inline constexpr std::int64_t kMostReplaceWithin = 1'000'000'000;
 
 // The values of options that `troupe train` and programs written with the library share.
 struct ClusterWords {
   std::string cluster = "local";  // --cluster
   std::string listen, secret_file;
-  int wait_for = 0;
-  std::int64_t orphan_timeout = 60;
+  int wait_for = 0, spares = 0;
+  std::int64_t orphan_timeout = 60, replace_within = 60;
 };
 
 // Sets what these words mean, in the environment of this process. invalid_argument: they are

@@ -248,7 +248,7 @@ struct SessionCore {
   std::mutex numbers_mutex;
   RunNumbers numbers{1};  // guarded by numbers_mutex
 
-  Runtime::Hooks told;
+  Runtime::Hooks told = {};
   caf::actor_system* const system;  // of the program; null: the runtime has its own
   const bool logs;                  // it can replace its workers
   std::atomic<bool> keeps{false};   // Session::keep was called
@@ -266,6 +266,7 @@ struct SessionCore {
   CommitNumber furthest = 0;  // the last commit at the time of a loss
   Status failed;              // not ok: it could not recover, and has no runtime
 
+  std::function<bool()> stop_waiting;
   std::map<std::string, int> grown;  // by line: number of compiles for which it added nodes
   bool told_of_growth = false;
 
@@ -275,7 +276,7 @@ struct SessionCore {
         cluster(std::move(c)),
         shipping(g),
         system(s),
-        logs(cluster.workers > 0 && cluster.listen.empty()) {}
+        logs(cluster.workers > 0 || cluster.wait_for > 0) {}
 };
 
 }  // namespace detail
@@ -1635,7 +1636,13 @@ Status renew(SessionCore& core, const Status& why) {
   end_runtime(core, why);
   std::lock_guard lock(core.mutex);
   if (core.closed) return session_closed();
-  TROUPE_TRY(auto fresh, Runtime::start(core.cluster, core.system, core.told));
+  Runtime::Hooks hooks = core.told;
+  hooks.join_within = core.cluster.replace_within;
+  Cluster cluster = core.cluster;
+  cluster.stop = [first = core.cluster.stop, second = core.stop_waiting] {
+    return (first && first()) || (second && second());
+  };
+  TROUPE_TRY(auto fresh, Runtime::start(cluster, core.system, std::move(hooks)));
   {
     std::lock_guard pointer(core.runtime_mutex);
     std::unique_lock nobody_sends(core.sending);
@@ -1820,6 +1827,11 @@ void Session::keep_restored(JobState state) {
   core_->log.set_order_matters(order_matters(*core_));
   core_->log.kept();
   core_->kept = std::move(state);
+}
+
+void Session::stop_waiting_if(std::function<bool()> stop) {
+  const Alone nobody_else(*core_);
+  core_->stop_waiting = std::move(stop);
 }
 
 std::uint64_t Session::bytes_in_shards() const {

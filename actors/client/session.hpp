@@ -397,9 +397,11 @@ class Session {
   // repeated, such as an evaluation.
   void mark_place(const std::string& note) { throw_if_error(try_mark_place(note)); }
   Status try_mark_place(const std::string& note);
-  // Keeps the current state in this process's memory. From then on a lost worker of `local:W` ends
-  // no run: the session replaces the workers, restores the kept state, repeats the runs since then,
-  // and then the run that failed. Commits, fetches and draws are those of a job without the loss,
+  // Keeps the current state in this process's memory. From then on a lost worker ends no run: the
+  // session begins with new workers, restores the kept state, repeats the runs since then, and then
+  // the run that failed. It starts workers of `local:W` itself; for those of other machines it
+  // waits at the same address (Cluster::spares, Cluster::replace_within): what is left of the
+  // workers joins it again. Commits, fetches and draws are those of a job without the loss,
   // bit for bit; effects outside of the job (Print, Save) are repeated. Marks the place (with
   // `note`; default: the note of the last commit stays). Returns the state, with commit 0 if
   // nothing was committed yet. While runs are in progress nothing is kept, and an earlier kept
@@ -411,13 +413,12 @@ class Session {
   // graph must exist and not be under construction by another thread. Repeated runs must have the
   // same commits, errors, and fetches of up to 4 KiB. The session gives up after 10 losses within
   // 60 s without progress of the job. If it does not recover, the run fails with unavailable. A
-  // PendingRun that a loss ends fails, and is not repeated. In one process, and with workers on
-  // other machines, nothing is kept.
+  // PendingRun that a loss ends fails, and is not repeated. In one process nothing is kept.
   JobState keep(const std::optional<std::string>& note = {}) {
     return value_or_throw(try_keep(note));
   }
   Expected<JobState> try_keep(const std::optional<std::string>& note = {});
-  // Whether keep() keeps anything: the session has workers that it started itself.
+  // Whether keep() keeps anything: the session has workers.
   bool replaces_workers() const;
   // The number of losses from which the session has recovered.
   std::uint64_t recoveries() const;
@@ -565,6 +566,8 @@ class Session {
   void keep_written(JobState state);
   // Keeps a state that was just restored.
   void keep_restored(JobState state);
+  // Polled while the session waits for workers after a loss; true: it gives up.
+  void stop_waiting_if(std::function<bool()> stop);
   // The size of the state that start_state() lets other processes write: the bytes of variables
   // with shapes declared in the graph; 0 if it takes the whole state itself.
   std::uint64_t bytes_in_shards() const;

@@ -226,8 +226,13 @@ struct Job::State {
         options(std::move(o)),
         kept_in_files(recovers() && !options.gather && !options.dir.empty() && writes_often() &&
                       session.bytes_in_shards() > kMostInMemory),
-        checkpoints(policy_of(options, kept_in_files)) {}
-  ~State() { close_durable("its Job has ended"); }
+        checkpoints(policy_of(options, kept_in_files)) {
+    session.stop_waiting_if([this] { return stop_asked(); });
+  }
+  ~State() {
+    session.stop_waiting_if(nullptr);
+    close_durable("its Job has ended");
+  }
 
   DurableRuns& durable() { return session.durable_runs(); }
   // Durable runs wait for this thread from now on.

@@ -48,9 +48,9 @@ struct JobOptions {
   int patience = 0;  // judgements in a row without improvement that end the job; 0: any number
   NanPolicy on_nan = NanPolicy::fail;
   int nan_limit = 3;  // skip: steps in a row; back: returns to one checkpoint. Then the job fails
-  // Goes on when workers that the session started are lost: see Session::keep, which the job calls
-  // five times a second at most, and for at most a thirtieth of the time. false: the loss ends the
-  // program, with exit code 75.
+  // Goes on when workers are lost: see Session::keep, which the job calls five times a second at
+  // most, and for at most a thirtieth of the time. false: the loss ends the program, with exit code
+  // 75.
   bool recover = true;
   // For TensorBoard: what report() and summarize() are given, and the graph. Empty: none of it.
   std::string logdir = {};

@@ -58,7 +58,7 @@ Status Membership::may_join(const Join& join) const {
   TROUPE_TRY(may_connect(options_.words, join));
   TROUPE_TRY(check_registered(options_.words.registered, join.registered));
   if (join.process != 0) return invalid_argument("it is the master who gives a worker its number");
-  if (phase_ == Phase::running) return all_here();
+  if (phase_ == Phase::running && waiting_.size() >= options_.spares) return all_here();
   for (const auto& [_, member] : members_)
     if (member.join.incarnation == join.incarnation)
       return already_exists("this worker has joined already");
@@ -72,7 +72,7 @@ Status Membership::may_join(const Join& join) const {
 void Membership::up(PeerId peer, const Join& join, Instant now, Outputs& out) {
   if (Status status = may_join(join); !status.ok()) {
     out.push_back(Close{peer, std::move(status)});
-  } else if (members_.size() < options_.workers) {
+  } else if (starting() && members_.size() < options_.workers) {
     seat({peer, join}, now, out);
   } else {
     waiting_.push_back({peer, join});
@@ -84,9 +84,14 @@ TaskId Membership::task_for(ProcessId process) const {
   return options_.tasks.at(process - 1);
 }
 
-void Membership::seat(Waiting joiner, Instant now, Outputs& out) {
+ProcessId Membership::free_number() const {
   ProcessId process = 1;
   while (members_.contains(process)) ++process;
+  return process;
+}
+
+void Membership::seat(Waiting joiner, Instant now, Outputs& out) {
+  const ProcessId process = free_number();
   Member& member = members_[process];
   static_cast<Waiting&>(member) = std::move(joiner);
   member.task = task_for(process);
@@ -201,8 +206,8 @@ void Membership::advance(Instant now, Outputs& out) {
     phase_ = Phase::running;
     for (const auto& [process, member] : members_)
       out.push_back(Up{process, member.task, name(process), member.devices});
-    for (const Waiting& late : waiting_) out.push_back(Close{late.peer, all_here()});
-    waiting_.clear();
+    for (; waiting_.size() > options_.spares; waiting_.pop_back())
+      out.push_back(Close{waiting_.back().peer, all_here()});
     out.push_back(Started{});
   }
 }
@@ -260,6 +265,12 @@ void Membership::fail(Status why, Outputs& out) {
 
 void Membership::leave(Instant now, Outputs& out) {
   if (phase_ == Phase::leaving || phase_ == Phase::over) return;
+  // Spares get a number to be told by.
+  for (; phase_ == Phase::running && !waiting_.empty(); waiting_.pop_front()) {
+    const ProcessId process = free_number();
+    static_cast<Waiting&>(members_[process]) = std::move(waiting_.front());
+    out.push_back(Admit{members_[process].peer, process});
+  }
   phase_ = members_.empty() ? Phase::over : Phase::leaving;
   leave_until_ = now + options_.leave_within;
   for (auto& [process, member] : members_) {

@@ -36,6 +36,10 @@ Status may_connect(const Join& mine, const Join& theirs);
 // for whoever waits or comes: those beyond the number wanted wait until the job runs, and are told
 // then. A worker that this master started itself is not replaced, and fails the start.
 //
+// While the job runs, `spares` workers stay connected and wait; others are refused. They have no
+// part in it: once it lost a worker, its program may begin another job at the same address, which
+// they join. In the end they are told to leave, as members are.
+//
 // With its number a worker gets the task that it hosts, which names it in errors.
 //
 // A link between two workers that breaks is evidence against both; who of them is gone is waited
@@ -45,6 +49,7 @@ class Membership {
  public:
   struct Options {
     std::size_t workers = 0;  // the job waits for so many
+    std::size_t spares = 0;   // that may wait while it runs
     Join words;               // of the master itself
     Welcome welcome;          // for everyone, but for number and task
     // What the processes 1, 2, ... host: a task each, as many as `workers`. None: process 1 has
@@ -134,6 +139,7 @@ class Membership {
   bool starting() const { return phase_ == Phase::joining || phase_ == Phase::meshing; }
   Status may_join(const Join& join) const;
   TaskId task_for(ProcessId process) const;
+  ProcessId free_number() const;
   void seat(Waiting joiner, Instant now, Outputs& out);
   std::string name(ProcessId process) const;
   void drop(ProcessId process, Status why, Outputs& out);

@@ -29,6 +29,7 @@ Status check_welcome(const Welcome& welcome) {
 }  // namespace
 
 void Mesh::up(PeerId peer, const Join& join, Outputs& out) {
+  if (peer == master_) connected_ = true;
   if (over_ || peer == master_) return;
   for (auto& [process, link] : links_)
     if (link.peer == peer) {
@@ -62,6 +63,7 @@ void Mesh::settle_claims(Outputs& out) {
 }
 
 void Mesh::down(PeerId peer, const Status& why, Outputs& out) {
+  if (peer == master_) connected_ = false;
   if (over_) return;
   if (peer == master_) {
     if (self_ != 0) return end(unavailable("the master is lost: " + why.message()), out);

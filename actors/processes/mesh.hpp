@@ -70,6 +70,8 @@ class Mesh {
   void leave(Outputs& out);
 
   ProcessId self() const { return self_; }
+  // Whether the master is there: it has given this process a number, or lets it wait for one.
+  bool connected() const { return connected_; }
 
  private:
   struct Link {
@@ -96,7 +98,7 @@ class Mesh {
   std::map<ProcessId, Member> members_;  // without this process
   std::map<ProcessId, Link> links_;
   std::deque<Claim> claims_;
-  bool over_ = false;
+  bool connected_ = false, over_ = false;
 };
 
 }  // namespace troupe

@@ -14,7 +14,8 @@ namespace troupe {
 // What a worker without a master does: it tries again, begins anew, or ends.
 //
 // Owned by one thread. No clock: look() tells it the time, at least ten times a second while
-// is_joined() is false; time in which the process was stopped does not count.
+// is_joined() is false; time in which the process was stopped does not count, nor does time in
+// which a master is there and lets it wait for a place.
 class OrphanWait {
  public:
   enum class Next {
@@ -26,9 +27,11 @@ class OrphanWait {
   // `master`: its address, for people. `limit` 0: no waiting.
   OrphanWait(std::string master, Instant limit) : master_(std::move(master)), limit_(limit) {}
 
-  void look(Instant moment) {
+  void look(Instant moment, bool connected = false) {
+    const Instant before = clock_.reading();
     clock_.look(moment);
     if (joined_) since_ = clock_.reading();
+    if (!joined_ && connected) since_ += clock_.reading() - before;
   }
   // The master has given it a place. (It may be connected before, and refused or kept waiting.)
   void joined() {

@@ -26,6 +26,7 @@ class ClusterRuntime final : public Runtime {
         platform_(this_machine(system)),
         shell_(cluster, ops::builtin(), *platform_) {
     shell_.tell_of_losses(std::move(hooks.lost));
+    shell_.wait_at_most(hooks.join_within);
     if (owns_system_ && hooks.fault) tell_of_faults(platform_->actors(), std::move(hooks.fault));
   }
   ~ClusterRuntime() override;

@@ -207,8 +207,10 @@ Membership::Options MasterShell::job() {
   job.welcome.profile = numeric_profile();
   job.welcome.devices = cluster_.devices;
   job.tasks = tasks_;
+  job.spares = std::size_t(cluster_.spares);
   job.start_within = kStartWithin;
-  if (cluster_.wait_for == 0) job.start_until = now() + job.start_within;
+  if (cluster_.wait_for > 0) job.start_within = join_within_;
+  if (job.start_within > Instant(0)) job.start_until = now() + job.start_within;
   return job;
 }
 

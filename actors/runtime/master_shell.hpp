@@ -52,6 +52,8 @@ class MasterShell final : public HubOwner {
   void tell_of_losses(std::function<void(const Status&)> told) {
     told_of_losses_ = std::move(told);
   }
+  // Before begin(): how long it waits for workers of other machines; 0: for ever.
+  void wait_at_most(std::chrono::milliseconds within) { join_within_ = within; }
   // ok if the job runs, or why it does not; empty while it starts.
   const std::optional<Status>& started() const { return started_; }
   // Stops a job that is starting: started() follows. Called by the pumping thread.
@@ -136,6 +138,7 @@ class MasterShell final : public HubOwner {
   std::vector<ProcessActor> proxies_;
   std::map<ProcessId, std::string> members_;  // names of members that are not lost
   std::function<void(const Status&)> told_of_losses_;
+  std::chrono::milliseconds join_within_{0};
   Gathering gathering_;
   Gathered gathered_;  // called with the result
   Instant gather_until_ = kNever;

@@ -39,6 +39,8 @@ class Runtime {
   struct Hooks {
     OnFault fault;  // only if it has its own actor system (else see Residents)
     std::function<void(const Status&)> lost;  // a process of the job is lost
+    // For workers of other machines; 0: any time. Then starting fails with deadline_exceeded.
+    std::chrono::milliseconds join_within;
   };
   // Uses `system` if given; otherwise makes one.
   static Expected<std::unique_ptr<Runtime>> start(const Cluster& cluster, caf::actor_system* system,

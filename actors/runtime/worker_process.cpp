@@ -107,7 +107,7 @@ Status live_as_worker(const WorkerProcessOptions& options, OrphanWait& wait,
   Status status = shell.begin();
   while (status.ok() && !shell.ended()) {
     if (shell.process() != 0 && !wait.is_joined()) wait.joined();
-    wait.look(steady_now());
+    wait.look(steady_now(), shell.connected());
     if (wait.over()) status = wait.gave_up();
     if (!wait.is_joined() && says_stop(orphan)) status = cancelled("stopped while it waited");
     if (!status.ok()) break;

@@ -48,6 +48,7 @@ class WorkerShell final : public HubOwner {
   NetHub& hub() { return hub_; }
   // Its number in the job; 0: none yet.
   ProcessId process() const { return mesh_ ? mesh_->self() : 0; }
+  bool connected() const { return mesh_ && mesh_->connected(); }  // to its master
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
 
  private:

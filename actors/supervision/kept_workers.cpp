@@ -41,8 +41,10 @@ std::vector<ProcessSpec> KeptWorkers::specs() const {
 }
 
 std::vector<std::string> KeptWorkers::tell(std::vector<std::string> command) const {
-  const std::vector<std::string> words = {
-      "--listen", listen, "--wait-for", std::to_string(count()), "--secret-file", secret_file};
+  std::vector<std::string> words = {"--listen",      listen,
+                                    "--wait-for",    std::to_string(count() - spares),
+                                    "--secret-file", secret_file};
+  if (spares > 0) words.insert(words.end(), {"--spares", std::to_string(spares)});
   command.insert(std::find(command.begin() + 1, command.end(), "--"), words.begin(), words.end());
   return command;
 }

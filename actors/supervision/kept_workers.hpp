@@ -11,6 +11,7 @@ namespace troupe {
 
 struct KeptWorkers {
   int local = 0;                   // on this machine
+  int spares = 0;                  // of them all: they wait to replace lost ones
   std::vector<std::string> hosts;  // one on each, by `ssh`
   std::vector<std::string> ssh = {"ssh"};
   std::string troupe;       // the program of local ones; those of hosts run "troupe"

@@ -44,7 +44,7 @@ struct RunWords {
   std::int64_t max_restarts = 10;
   double within = 60;
   std::vector<std::string> command;
-  std::int64_t workers = 0;
+  std::int64_t workers = 0, spares = 0;
   std::string hosts, ssh = "ssh", listen, secret_file;
   std::string metrics;
 };
@@ -288,6 +288,11 @@ Expected<KeptWorkers> workers_of(const RunWords& words) {
     if (words.listen.empty())
       return invalid_argument("--hosts needs --listen HOST:PORT, which these hosts reach");
   }
+  if (words.spares > 0 && workers.hosts.empty()) workers.local += int(words.spares);
+  workers.spares = int(words.spares);
+  if (workers.spares >= std::max(1, workers.count()))
+    return invalid_argument(
+        "--spares wants other workers beside them: --workers N, or more hosts in --hosts FILE");
   if (workers.count() == 0) {
     if (!words.listen.empty() || !words.secret_file.empty())
       return invalid_argument("--listen and --secret-file need --workers N or --hosts FILE");
@@ -365,6 +370,10 @@ void add_run(CommandLine& line) {
   c.option("--workers", words->workers,
            "workers on this machine, which are kept running, too; the program gets --listen, "
            "--wait-for and --secret-file (default: 0)")
+      .within(0, 4096);
+  c.option("--spares", words->spares,
+           "workers that wait to replace lost ones: beside those of --workers, or of those of "
+           "--hosts (default: 0)")
       .within(0, 4096);
   c.option("--hosts", words->hosts,
            "file of hosts, one a line or as node[1-3]; a worker is kept running on each");

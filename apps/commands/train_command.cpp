@@ -286,6 +286,12 @@ void add_train(CommandLine& line) {
   c.option("--listen", words->cluster.listen, "HOST:PORT at which workers of other machines join");
   c.option("--wait-for", words->cluster.wait_for, "number of workers to wait for at --listen")
       .within(0, 4096);
+  c.option("--spares", words->cluster.spares,
+           "workers beyond those that wait there to replace lost ones (default: 0)")
+      .within(0, 4096);
+  c.option("--replace-within", words->cluster.replace_within,
+           "seconds that a lost worker's place may be empty (default: 60)")
+      .within(1, kMostReplaceWithin);
   c.option("--secret-file", words->cluster.secret_file,
            "file of 16 to 64 bytes that these workers have, too");
   c.option("--orphan-timeout", words->cluster.orphan_timeout,

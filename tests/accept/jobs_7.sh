@@ -70,7 +70,8 @@ kept() {  # NAME OPTION...: kills a worker, and then the program
     --checkpoint-every 20 >"$job.out" 2>"$job.err" &
   supervisor=$!
   for i in 1 2; do
-    until [[ $(lives "$job") -ge $i && $(find "$job/checkpoints" -name 'ckpt-*' 2>/dev/null) ]]; do
+    until [[ $(lives "$job") -ge 1 && $(find "$job/checkpoints" -name 'ckpt-*' 2>/dev/null) ]] &&
+      { ((i == 1)) || grep -q 'going on from commit' "$job.err"; }; do
       kill -0 "$supervisor" 2>/dev/null || break
       sleep 0.05
     done
@@ -81,7 +82,7 @@ kept() {  # NAME OPTION...: kills a worker, and then the program
   done
   local code=0
   wait "$supervisor" || code=$?
-  figure "lives" "$(lives "$job")"
+  expect "the lost worker costs no life" same "$(lives "$job")" 2
   expect "it ends with 0 (was $code)" same "$code" 0
   expect "the bits of one process" same "$(hash_of <"$job.out")" "$long"
   ((code == 0)) || tail -n 5 "$job.err"
@@ -96,17 +97,17 @@ printf '%s\n' '-oProxyCommand' >"$scratch/bad"
 expect "a host that is an option is refused" \
   same "$(code_of "$TROUPE" run --job "$scratch/b" --hosts "$scratch/bad" --listen 127.0.0.1:7 -- true)" 2
 
-echo "== three network namespaces"
+echo "== four network namespaces"
 name=troupe$$
 if ip netns add "$name-m" 2>/dev/null; then
-  clean() { local n; for n in m a b; do ip netns del "$name-$n" 2>/dev/null || true; done; rm -rf "$scratch"; }
+  clean() { local n; for n in m a b c; do ip netns del "$name-$n" 2>/dev/null || true; done; rm -rf "$scratch"; }
   trap clean EXIT
   ip netns exec "$name-m" ip link add bridge type bridge
   ip netns exec "$name-m" ip addr add 10.77.0.1/24 dev bridge
   ip netns exec "$name-m" ip link set bridge up
   ip netns exec "$name-m" ip link set lo up
   at=2
-  for n in a b; do
+  for n in a b c; do
     ip netns add "$name-$n"
     ip link add "up$n" netns "$name-m" type veth peer name eth netns "$name-$n"
     ip netns exec "$name-m" ip link set "up$n" master bridge up
@@ -116,12 +117,13 @@ if ip netns add "$name-m" 2>/dev/null; then
   done
   job=$scratch/net
   ip netns exec "$name-m" "$TROUPE" run --job "$job" -- "${endless[@]}" --replicas 2 \
-    --listen 10.77.0.1:7077 --wait-for 2 --secret-file "$scratch/secret" >/dev/null 2>"$job.err" &
+    --listen 10.77.0.1:7077 --wait-for 2 --spares 1 --secret-file "$scratch/secret" >/dev/null 2>"$job.err" &
   supervisor=$!
-  for n in a b; do
-    ip netns exec "$name-$n" "$TROUPE" worker --master 10.77.0.1:7077 \
-      --secret-file "$scratch/secret" --orphan-timeout 30 >"$scratch/worker-$n" 2>&1 &
-  done
+  worker() {
+    ip netns exec "$name-$1" "$TROUPE" worker --master 10.77.0.1:7077 \
+      --secret-file "$scratch/secret" --orphan-timeout 30 >"$scratch/worker-$1" 2>&1 &
+  }
+  for n in a b; do worker $n; done
   step() { "$TROUPE" status "$job" --output json 2>/dev/null | jq -r '.step // 0'; }
   gets_on() { local from i; from=$(step); for i in $(seq 40); do (($(step) > from)) && return; done; return 1; }
   until [[ -n $(ls "$job/checkpoints" 2>/dev/null) ]]; do sleep 0.1; done
@@ -130,14 +132,27 @@ if ip netns add "$name-m" 2>/dev/null; then
   ip netns exec "$name-b" ip link set eth up
   expect "a link that is down for 1 s: the job gets on" gets_on
   expect "in the same life" same "$(lives "$job")" 1
+  worker c  # the spare
+  spare=$!
+  connected() {  # of 10.77.0.4
+    local i
+    for ((i = 0; i < 300; ++i)); do
+      ip netns exec "$name-m" grep -q ' 04004D0A:[0-9A-F]* 01 ' /proc/net/tcp && return
+      sleep 0.05
+    done
+    return 1
+  }
+  expect "the spare is there" connected
   ip netns exec "$name-b" ip link set eth down
-  expect "down for good: the program ends with 75" says_within "$job/lives.log" 'exit code 75' 15
-  ip netns exec "$name-b" ip link set eth up
+  expect "down for good: the program goes back" says_within "$job.err" 'going on from commit' 15
+  expect "and gets on with the spare" gets_on
+  expect "in the same life" same "$(lives "$job")" 1
   expect "the worker waits for a master" says_within "$scratch/worker-b" 'waiting at most 30 s' 15
-  expect "it is started again, and gets on from its checkpoint" gets_on
-  figure "lives" "$(lives "$job")"
   expect "the job ends in order" same "$(code_of "$TROUPE" stop "$job" --timeout 30)" 0
   wait "$supervisor" || true
+  code=0
+  wait "$spare" || code=$?
+  expect "the spare is told to leave" same "$code" 0
   cat "$job.err"
 else
   figure "network namespaces" "skipped: they need root and iproute2"

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "tests/actors/support/tcp_workers.hpp"
 #include "tests/apps/command.hpp"
 #include "tests/apps/folder.hpp"
 #include "tests/apps/job_processes.hpp"
@@ -51,4 +52,49 @@ TEST_CASE("a trainer whose workers are killed and stopped goes on, to the same b
   REQUIRE_MESSAGE(run.end() == 0, run.output());
   CHECK_MESSAGE(contains(run.output(), whole["params_sha256"].get<std::string>()), run.output());
   CHECK(contains(run.output(), "going on from commit"));
+}
+
+TEST_CASE(
+    "a spare takes the place of a worker of another machine, in the same life, to the same bits") {
+  const std::string train =
+      "train mnist-softmax --examples 512 --steps 300 --threads 1 --replicas 2 --output json";
+  const auto whole = troupe_command(train).json();
+  REQUIRE(whole.is_object());
+  Folder folder;
+  std::ofstream(folder.path + "/secret") << "sixteen bytes at least";
+  fs::permissions(folder.path + "/secret", fs::perms::owner_read);
+  const ReservedPort port;
+  const std::string at = "127.0.0.1:" + std::to_string(port.number());
+  const std::string secret = " --secret-file " + folder.path + "/secret";
+  RunningCommand run(words_of(train + " --listen " + at + " --wait-for 2 --spares 1" + secret +
+                              " --checkpoint-every 20 --checkpoint-dir " + folder.path + "/made"));
+  const std::string work = "worker --master " + at + secret;
+  RunningCommand lost(words_of(work)), stays(words_of(work));
+  REQUIRE(wait_until([&] { return !newest(folder.path + "/made").empty(); }));
+  RunningCommand spare(words_of(work));
+  kill(lost.pid(), SIGKILL);
+  REQUIRE_MESSAGE(run.end() == 0, run.output());
+  CHECK_MESSAGE(contains(run.output(), whole["params_sha256"].get<std::string>()), run.output());
+  CHECK(contains(run.output(), "going on from commit"));
+  CHECK_MESSAGE(stays.end() == 0, stays.output());
+  CHECK_MESSAGE(spare.end() == 0, spare.output());
+}
+
+TEST_CASE("a job of other machines whose lost worker nobody replaces ends with 75") {
+  Folder folder;
+  std::ofstream(folder.path + "/secret") << "sixteen bytes at least";
+  fs::permissions(folder.path + "/secret", fs::perms::owner_read);
+  const ReservedPort port;
+  const std::string at = "127.0.0.1:" + std::to_string(port.number());
+  const std::string secret = " --secret-file " + folder.path + "/secret";
+  RunningCommand run(
+      words_of("train mnist-softmax --examples 512 --steps 1000000 --threads 1 "
+               "--quiet --listen " +
+               at + " --wait-for 1 --replace-within 1" + secret +
+               " --checkpoint-every 20 --checkpoint-dir " + folder.path + "/made"));
+  RunningCommand lost(words_of("worker --master " + at + secret));
+  REQUIRE(wait_until([&] { return !newest(folder.path + "/made").empty(); }));
+  kill(lost.pid(), SIGKILL);
+  CHECK_MESSAGE(run.end() == 75, run.output());
+  CHECK_MESSAGE(contains(run.output(), "0 of 1 workers joined within 1 s"), run.output());
 }

@@ -16,6 +16,7 @@ constexpr Instant kLinkAnswer = 3s, kDeathAnswer = 1s;
 Membership::Options options(const JobSim::Plan& plan) {
   Membership::Options options;
   options.workers = plan.wanted;
+  options.spares = plan.spares;
   options.words.job = "job";
   if (plan.children) options.start_until = options.start_within = 20s;
   return options;
@@ -28,6 +29,7 @@ JobSim::Plan JobSim::Plan::draw(Random& random) {
   plan.wanted = 1 + random.below(4);
   plan.children = random.below(3) == 0;
   if (!plan.children) plan.extra = random.below(3);
+  if (!plan.children) plan.spares = random.below(3);
   for (std::size_t* faults :
        {&plan.deaths, &plan.mute, &plan.misfits, &plan.broken_links, &plan.impostors})
     if (random.below(3) == 0) *faults = 1 + random.below(2);
@@ -36,8 +38,9 @@ JobSim::Plan JobSim::Plan::draw(Random& random) {
 
 std::string JobSim::Plan::text() const {
   return fmt::format(
-      "{} workers{}, {} more, {} die, {} mute, {} misfits, {} links break, {} impostors", wanted,
-      children ? " started here" : "", extra, deaths, mute, misfits, broken_links, impostors);
+      "{} workers{}, {} more, {} spares, {} die, {} mute, {} misfits, {} links break, {} impostors",
+      wanted, children ? " started here" : "", extra, spares, deaths, mute, misfits, broken_links,
+      impostors);
 }
 
 // Side 0 connected. Each side's words to the other come in order.
@@ -377,6 +380,15 @@ void JobSim::check_links() {
       wrong(fmt::format("nobody was told that {} died", process));
 }
 
+// Those that the master lets wait.
+std::vector<JobSim::Worker*> JobSim::spares() const {
+  std::vector<Worker*> all;
+  for (const auto& worker : workers_)
+    if (worker->alive && !worker->mute && worker->mesh->connected() && worker->mesh->self() == 0)
+      all.push_back(worker.get());
+  return all;
+}
+
 // ---- all of it -------------------------------------------------------------------------------
 
 std::vector<std::string> JobSim::run() {
@@ -410,11 +422,14 @@ std::vector<std::string> JobSim::run() {
     if (started_ && !started_->ok() && !may_fail)
       wrong("the job fails without a reason: " + started_->text());
     check_links();
+    if (started_ && started_->ok()) spared_ = spares().size();
+    if (spared_ > plan_.spares) wrong(fmt::format("{} workers wait", spared_));
     leaving_ = true;
     master_input([&] { membership_.leave(now_, out_); });
   });
   at(kSettled + 3s, [this] {
     if (!over_) wrong("the job is never over");
+    if (!spares().empty()) wrong("a spare is not told that the job is over");
   });
   arm();
   while (!queue_.empty() && events_ < 1'000'000) {

@@ -23,6 +23,7 @@ class JobSim {
     std::size_t wanted = 2;
     bool children = false;         // the workers were started by the master: nobody replaces them
     std::size_t extra = 0;         // that come beside those wanted
+    std::size_t spares = 0;        // of these may wait while the job runs
     std::size_t deaths = 0;        // of workers, at any moment of the first two seconds
     std::size_t mute = 0;          // workers that never answer
     std::size_t misfits = 0;       // workers that cannot make their devices
@@ -40,6 +41,7 @@ class JobSim {
 
   std::uint64_t events() const { return events_; }
   const std::optional<Status>& started() const { return started_; }
+  std::size_t spared() const { return spared_; }  // waited when the job ended
   std::size_t lost() const { return lost_.size(); }
 
  private:
@@ -67,6 +69,7 @@ class JobSim {
   void hear(Process& process, PeerId peer, const WireMessage& message);
   void check_running();
   void check_links();
+  std::vector<Worker*> spares() const;
   Worker* holder(ProcessId process) const;
 
   Random random_;
@@ -84,6 +87,7 @@ class JobSim {
   std::set<std::uint64_t> impostors_;           // incarnations
   std::map<ProcessId, std::uint64_t> numbers_;  // of peers that are somebody at the master
   std::set<ProcessId> up_, lost_;
+  std::size_t spared_ = 0;
   std::map<ProcessId, Instant> died_;
   std::vector<std::pair<std::pair<ProcessId, ProcessId>, Instant>> broke_;
   std::optional<Status> started_;

@@ -17,6 +17,18 @@ TEST_CASE("a program is told of its workers before its own words begin") {
   CHECK(workers.tell({"p"}).back() == "s");
 }
 
+TEST_CASE("a program waits for the workers that are no spares") {
+  KeptWorkers workers;
+  workers.local = 3;
+  workers.spares = 1;
+  workers.listen = "127.0.0.1:7077";
+  workers.secret_file = "secret";
+  CHECK(workers.specs().size() == 3);
+  CHECK(workers.tell({"train"}) == std::vector<std::string>{"train", "--listen", "127.0.0.1:7077",
+                                                            "--wait-for", "2", "--secret-file",
+                                                            "secret", "--spares", "1"});
+}
+
 TEST_CASE("a worker of a host gets the secret as its input, one of this machine as a file") {
   KeptWorkers workers{
       .local = 1, .hosts = {"a"}, .troupe = "/bin/troupe", .listen = "h:1", .secret_file = "s"};

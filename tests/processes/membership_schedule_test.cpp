@@ -12,7 +12,7 @@ using namespace troupe::testing;
 namespace {
 
 struct Count {
-  std::size_t runs = 0, started = 0, failed = 0, lost = 0;
+  std::size_t runs = 0, started = 0, failed = 0, lost = 0, spared = 0;
   std::uint64_t events = 0;
 };
 
@@ -26,6 +26,7 @@ void play(std::uint64_t seed, Count& count) {
   ++count.runs;
   count.events += sim.events();
   count.lost += sim.lost();
+  count.spared += sim.spared();
   if (sim.started()) ++(sim.started()->ok() ? count.started : count.failed);
 }
 
@@ -40,7 +41,8 @@ TEST_CASE("a job starts, runs and ends as it should under every schedule of join
   CHECK(count.started > seeds / 3);
   CHECK(count.failed > seeds / 20);
   CHECK(count.lost > seeds / 10);
+  CHECK(count.spared > seeds / 20);
   MESSAGE("schedules: " << count.runs << ", events: " << count.events << ", jobs that ran: "
                         << count.started << ", that could not: " << count.failed
-                        << ", workers lost: " << count.lost);
+                        << ", workers lost: " << count.lost << ", spares: " << count.spared);
 }

@@ -164,6 +164,51 @@ TEST_CASE("a worker beyond those wanted waits, and is told when the job runs") {
   says(job.only<Membership::Close>().why, Code::unavailable, "has all its workers");
 }
 
+TEST_CASE("a spare waits while the job runs, and is told to leave at its end") {
+  Job job;
+  job.options.spares = 1;
+  job.membership.emplace(job.options);
+  for (PeerId peer : {1, 2, 3, 4}) job.up(peer);
+  for (ProcessId process : {1, 2}) job.has_devices(process);
+  for (ProcessId process : {1, 2}) job.connected(process);
+  REQUIRE(job.only<Membership::Started>().status.ok());
+  CHECK(job.only<Membership::Close>().peer == 4);
+  job.out.clear();
+  job.down(3);
+  job.up(5);  // in its place
+  CHECK(job.all<Membership::Lost>().empty());
+  CHECK(job.all<Membership::Close>().empty());
+  job.up(6);
+  says(job.only<Membership::Close>().why, Code::unavailable, "has all its workers");
+  job.out.clear();
+  job.membership->leave(job.now, job.out);
+  CHECK(job.sent<Leave>().size() == 3);
+  CHECK(job.only<Membership::Admit>().peer == 5);
+  for (PeerId peer : {1, 2}) job.down(peer);
+  CHECK(job.all<Membership::Over>().empty());
+  job.down(5);
+  CHECK(job.all<Membership::Over>().size() == 1);
+}
+
+TEST_CASE("a spare is left to wait when its job ends since it lost a worker") {
+  Job job;
+  job.options.spares = 1;
+  job.membership.emplace(job.options);
+  for (PeerId peer : {1, 2, 3}) job.up(peer);
+  for (ProcessId process : {1, 2}) job.has_devices(process);
+  for (ProcessId process : {1, 2}) job.connected(process);
+  job.down(2);
+  CHECK(job.only<Membership::Lost>().process == 2);
+  job.up(4);  // nobody takes a place in a job that runs
+  CHECK(job.all<Membership::Admit>().size() == 2);
+  job.out.clear();
+  job.membership->leave(job.now, job.out);
+  CHECK(job.sent<Leave>().empty());
+  for (const auto& close : job.all<Membership::Close>())
+    CHECK(close.why.code() == Code::unavailable);
+  CHECK(job.all<Membership::Close>().size() == 2);
+}
+
 TEST_CASE("a worker that cannot compute as the master does makes room for another one") {
   Job job(1);
   job.up(1);

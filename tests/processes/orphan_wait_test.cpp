@@ -45,6 +45,19 @@ TEST_CASE("time in which a worker is stopped is no time that it waited") {
   CHECK(test::contains(wait.gave_up().message(), "node1:7077 within 3 s"));
 }
 
+TEST_CASE("a worker waits for a place as long as there is a master that lets it") {
+  OrphanWait wait("node1:7077", 3s);
+  Instant now = 0s;
+  pass(wait, now, 2s);
+  for (int i = 0; i < 100; ++i) wait.look(now += 100ms, true);
+  CHECK_FALSE(wait.over());
+  CHECK(wait.ended(unavailable("its job ended")) == Next::retry);
+  pass(wait, now, 900ms);  // the time before that counts
+  CHECK_FALSE(wait.over());
+  pass(wait, now, 100ms);
+  CHECK(wait.over());
+}
+
 TEST_CASE("a worker that had a master begins anew, and waits for as long again") {
   OrphanWait wait("node1:7077", 3s);
   Instant now = 0s;
