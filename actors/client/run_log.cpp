@@ -46,15 +46,19 @@ void RunLog::set_order_matters(bool matters) {
   order_matters_ = matters;
 }
 
-std::uint64_t RunLog::enter(std::weak_ptr<Call> call, std::size_t bytes, Again again) {
+std::uint64_t RunLog::enter(std::weak_ptr<Call> call, std::size_t bytes, Again again, bool takes) {
   std::lock_guard lock(mutex_);
   bytes += kOfAnEntry;
   if (writes_down() && (entries_.size() >= kMostEntries || bytes_ + bytes > kMostBytes))
     forget(fmt::format("since the state was kept there were {} runs, which were given {} MiB",
                        entries_.size(), bytes_ >> 20));
-  if (writes_down() && order_matters_ && open_ > 0) {
+  const auto together = [&] { return order_matters_ ? open_ > 0 : takes && open_takers_ > 0; };
+  if (writes_down() && together()) {
     settle();  // some may be over, not yet reported by their clients
-    if (open_ > 0) forget("several runs were under way at once since the state was kept");
+    if (together())
+      forget(order_matters_
+                 ? "several runs were under way at once since the state was kept"
+                 : "several runs that dequeue were under way at once since the state was kept");
   }
   if (!writes_down()) {  // entered only to see when it is over
     again = nullptr;
@@ -62,7 +66,8 @@ std::uint64_t RunLog::enter(std::weak_ptr<Call> call, std::size_t bytes, Again a
   }
   bytes_ += bytes;
   ++open_;
-  entries_.push_back({next_, std::move(call), true, {}, bytes, std::move(again)});
+  open_takers_ += takes;
+  entries_.push_back({next_, std::move(call), true, takes, {}, 0, bytes, std::move(again)});
   return next_++;
 }
 
@@ -78,7 +83,7 @@ void RunLog::enter_done(Again again) {
   std::lock_guard lock(mutex_);
   if (!writes_down()) return;
   bytes_ += kOfAnEntry;
-  entries_.push_back({next_++, {}, false, {}, kOfAnEntry, std::move(again)});
+  entries_.push_back({next_++, {}, false, false, {}, 0, kOfAnEntry, std::move(again)});
 }
 
 void RunLog::broke(const std::string& why) {
@@ -111,6 +116,7 @@ bool RunLog::taken_is_kept() {
   while (!entries_.empty() && entries_.front().number < taken_) {
     bytes_ -= entries_.front().bytes;
     open_ -= entries_.front().open;
+    open_takers_ -= entries_.front().open && entries_.front().takes;
     entries_.pop_front();
   }
   taken_ = 0;
@@ -130,8 +136,11 @@ Expected<std::vector<RunLog::Done>> RunLog::done() {
   // Clients on several threads may enter commits out of order.
   std::vector<Done> all, commits;
   std::vector<std::size_t> places;
+  std::vector<std::pair<std::size_t, CommitNumber>> late;
   for (const Entry& entry : entries_) {
     if (entry.open) return failed_precondition("a run has no answer");
+    if (entry.outcome.code != Code::ok && entry.seen != 0)
+      late.emplace_back(all.size(), entry.seen);
     if (entry.outcome.committed != 0) {
       places.push_back(all.size());
       commits.push_back({entry.outcome, entry.again});
@@ -142,6 +151,15 @@ Expected<std::vector<RunLog::Done>> RunLog::done() {
     return a.outcome.committed < b.outcome.committed;
   });
   for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = std::move(commits[i]);
+  // A dequeue that failed since its queue was closed would wait for ever before that.
+  for (auto failed = late.rbegin(); failed != late.rend(); ++failed) {
+    const auto from = all.begin() + std::ptrdiff_t(failed->first);
+    const auto last =
+        std::find_if(all.rbegin(), std::make_reverse_iterator(from + 1), [&](const Done& each) {
+          return each.outcome.committed != 0 && each.outcome.committed <= failed->second;
+        });
+    std::rotate(from, from + 1, last.base());
+  }
   return all;
 }
 
@@ -159,8 +177,10 @@ void RunLog::settle() {
 
 void RunLog::close(std::deque<Entry>::iterator entry, const CallResult& result) {
   --open_;
+  open_takers_ -= entry->takes;
   entry->open = false;
   entry->outcome = outcome_of(result);
+  entry->seen = result.seen;
   const Code code = entry->outcome.code;
   // A lost run has no effect, nor has one that never began.
   if (!writes_down() || code == Code::unavailable || result.unloaded) {

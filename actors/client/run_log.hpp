@@ -24,7 +24,9 @@ namespace troupe {
 //
 // The log is broken, until a state is kept again, by anything that may not repeat with the same
 // result: a run that was ended by its deadline or its client, concurrent runs of several clients if
-// their order matters, or too many runs. It is also broken if not everything was entered.
+// their order matters, or too many runs. It is also broken if not everything was entered. Runs that
+// take elements of queues must not be concurrent: the one that took the older element may be the
+// one that commits later.
 class RunLog {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // of feeds and notes
@@ -45,8 +47,9 @@ class RunLog {
   // after the other.
   void set_order_matters(bool matters);
 
-  // Enters a run before it is sent; returns its number here. `bytes`: held by `again`.
-  std::uint64_t enter(std::weak_ptr<Call> call, std::size_t bytes, Again again);
+  // Enters a run before it is sent; returns its number here. `bytes`: held by `again`. `takes`: it
+  // may take elements (takes_elements).
+  std::uint64_t enter(std::weak_ptr<Call> call, std::size_t bytes, Again again, bool takes = false);
   void answered(std::uint64_t number, const CallResult& result);
   // Enters another action that moved the place of the job and is over.
   void enter_done(Again again);
@@ -68,8 +71,8 @@ class RunLog {
     Outcome outcome;
     Again again;
   };
-  // What must be repeated, with commits in order; or the error of whole(). REQUIRES: no run of the
-  // log is under way.
+  // What must be repeated, with commits in order, and failures after the commits that they may come
+  // from; or the error of whole(). REQUIRES: no run of the log is under way.
   Expected<std::vector<Done>> done();
 
  private:
@@ -77,7 +80,9 @@ class RunLog {
     std::uint64_t number = 0;
     std::weak_ptr<Call> call;
     bool open = true;
+    bool takes = false;
     Outcome outcome;
+    CommitNumber seen = 0;  // of a failure: no later commit can be its reason
     std::size_t bytes = 0;
     Again again;
   };
@@ -89,7 +94,7 @@ class RunLog {
   mutable std::mutex mutex_;
   std::deque<Entry> entries_;  // if broken, only those without an answer
   std::uint64_t next_ = 1;
-  std::size_t bytes_ = 0, open_ = 0;
+  std::size_t bytes_ = 0, open_ = 0, open_takers_ = 0;
   bool order_matters_ = true;
   std::string broken_ = "its state was not kept";
   std::uint64_t taken_ = 0;  // the first run that the taken state does not have; 0: none taken

@@ -21,6 +21,7 @@
 #include "actors/client/run_log.hpp"
 #include "actors/client/session_graph.hpp"
 #include "actors/client/shipped_graph.hpp"
+#include "actors/client/takes_elements.hpp"
 #include "actors/inline_send.hpp"
 #include "actors/job/control_socket.hpp"
 #include "actors/master/run_numbers.hpp"
@@ -573,6 +574,7 @@ struct Step : std::enable_shared_from_this<Step> {
   std::atomic<std::uint64_t> generation{0};  // of the runtime that compiled it
   bool with_place = false;  // a step of the session itself: answers contain the job's place
   bool only_reads = false;  // changes nothing, not even places of datasets
+  bool takes = false;       // elements of queues
   std::shared_ptr<const JobPlace> resume;  // the place of a job that its runs restore
 
   // Was compiled by the runtime of that generation.
@@ -613,7 +615,7 @@ void enter(const Step& step, const std::vector<Tensor>& feeds, const RunOptions&
   run.generation = core.generation;
   if (step.only_reads || !is_logged(core)) return;
   if (!core.keeps) {  // there is no state to repeat it from
-    run.logged = core.log.enter(run.call, 0, nullptr);
+    run.logged = core.log.enter(run.call, 0, nullptr, step.takes);
     return;
   }
   std::size_t bytes = options.note ? options.note->size() : 0;
@@ -623,8 +625,8 @@ void enter(const Step& step, const std::vector<Tensor>& feeds, const RunOptions&
   again.dropped.reset();  // already counted
   again.durable = false;  // the client already waits
   auto same = std::const_pointer_cast<Step>(step.shared_from_this());
-  run.logged = core.log.enter(run.call, bytes,
-                              [same, feeds, again] { return run_again(same, feeds, again); });
+  run.logged = core.log.enter(
+      run.call, bytes, [same, feeds, again] { return run_again(same, feeds, again); }, step.takes);
 }
 
 DurableRuns::Clock::time_point deadline_of(const RunOptions& options) {
@@ -896,6 +898,7 @@ Expected<CompiledStep> CompiledStep::try_single() const {
   one.state_->core = state_->core;
   one.state_->request = std::move(request);
   one.state_->feeds = state_->feeds;
+  one.state_->takes = state_->takes;
   // Does not need nodes that the client has added since.
   TROUPE_TRY(compile_first(*one.state_, compile_again));
   return one;
@@ -1101,6 +1104,12 @@ Expected<CompiledStep> Session::try_compile(const std::vector<Output>& fetches,
   step.state_ = std::make_shared<CompiledStep::State>();
   step.state_->core = core_;
   step.state_->request = std::move(request);
+  if (core_->logs) {
+    std::vector<NodeId> wanted;
+    for (const Output& fetch : fetches) wanted.push_back(fetch.node());
+    for (const Op& target : targets) wanted.push_back(target.node());
+    step.state_->takes = takes_elements(core_->graph, std::move(wanted));
+  }
   TROUPE_TRY(compile_first(*step.state_, compile_request));
   for (const Output& feed : feeds)
     step.state_->feeds.push_back({feed.name(), feed.dtype(), feed.shape()});

@@ -3,6 +3,7 @@
 #include "actors/resources/resource.hpp"
 #include "core/dtype.hpp"
 #include "core/hash.hpp"
+#include "graph/compile.hpp"
 #include "graph/node_query.hpp"
 #include "ops/op.hpp"
 

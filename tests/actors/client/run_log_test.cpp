@@ -117,6 +117,39 @@ TEST_CASE("runs at once break a log where it matters which was first") {
   CHECK(n.repeat() == std::vector<int>{4});
 }
 
+TEST_CASE("runs at once that take elements break a log, also where no other order matters") {
+  Notebook n;
+  n.log.set_order_matters(false);
+  const auto enter = [&](int name, bool takes) { return n.log.enter({}, 0, n.run(name), takes); };
+  const std::uint64_t a = enter(1, true), fills = enter(2, false);
+  n.log.answered(fills, result_of(1));
+  n.log.answered(a, result_of(2));
+  const std::uint64_t b = enter(3, true);
+  n.log.answered(b, result_of(3));
+  CHECK(n.repeat() == std::vector<int>{2, 1, 3});
+  // The second one may take the younger element and commit first.
+  const std::uint64_t c = enter(4, true), d = enter(5, true);
+  CHECK(contains(n.broken(), "several runs that dequeue were under way at once"));
+  n.log.answered(d, result_of(4));
+  n.log.answered(c, result_of(5));
+  n.log.kept();
+  n.log.answered(enter(6, true), result_of(6));
+  CHECK(n.repeat() == std::vector<int>{6});
+}
+
+TEST_CASE("a run that failed is done again after the commit that it failed from") {
+  Notebook n;
+  n.log.set_order_matters(false);
+  const std::uint64_t waits = n.log.enter({}, 0, n.run(1), true);
+  n.done(2, 6);
+  n.done(3, 7);  // closes the queue
+  n.done(4, 8);
+  CallResult closed = result_of(0, out_of_range("the queue is closed"));
+  closed.seen = 7;
+  n.log.answered(waits, closed);
+  CHECK(n.repeat() == std::vector<int>{2, 3, 1, 4});
+}
+
 TEST_CASE("a run that was cut short, too many runs, and a reset break a log until the next state") {
   for (const Status& status : {deadline_exceeded("x"), cancelled("x"), resource_exhausted("x")}) {
     Notebook n;
