@@ -430,9 +430,10 @@ class Session {
   void unwatch(std::uint64_t watcher);
   // Calls `f` unless it was called under this name before, by this process of the job or an earlier
   // one: then false. The name is kept with the last commit, and what runs have read and drawn since
-  // then belongs to its place (mark_place). If `f` fails, or the process is killed before that, a
-  // restarted program calls it again: it should be one run, or repeatable. Other threads cannot
-  // save state meanwhile.
+  // then belongs to its place (mark_place). If `f` fails, nothing is noted, and a later once() of
+  // the name, in this process or a restarted one, calls it again; so does a program that is killed
+  // before it is noted. So `f` should be one run, or repeatable. Other threads cannot save state
+  // meanwhile.
   bool once(const std::string& name, const std::function<void()>& f);
   Expected<bool> try_once(const std::string& name, const std::function<Status()>& f);
 
