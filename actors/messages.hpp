@@ -159,7 +159,7 @@ struct AskPlace {
   std::shared_ptr<Call> call;
 };
 // The devices that have these variables: CallResult::text, in order, "" for one that nobody has
-// placed yet.
+// placed yet. CallResult::seen: the last commit.
 struct AskHomes {
   std::vector<std::pair<std::string, std::string>> variables;  // container and name
   std::shared_ptr<Call> call;

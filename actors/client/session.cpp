@@ -1375,6 +1375,7 @@ struct PendingState::State {
   std::set<std::string> variables;  // still to be written
   WrittenState written;             // as far as known
   bool whole = false;               // `written` is complete
+  CommitNumber resources_of = 0;    // the commit that these are of; 0: there are none
 };
 
 Expected<WrittenState> PendingState::try_get() {
@@ -1394,6 +1395,8 @@ Expected<WrittenState> PendingState::try_get() {
     }
   }
   if (!s.variables.empty()) return internal_error("no shard has '" + *s.variables.begin() + "'");
+  if (s.resources_of != 0 && result.place.committed != s.resources_of)
+    return aborted("another run committed while the state was taken");
   take_place(std::move(result.place), s.written.state);
   s.whole = true;
   return std::move(s.written);
@@ -1406,15 +1409,20 @@ Expected<PendingState> Session::start_state(const std::string& folder, const std
   PendingState pending;
   pending.state_ = std::make_shared<PendingState::State>();
   PendingState::State& s = *pending.state_;
-  if (!other_resources(core_->graph).empty()) {
+  const std::vector<NamedHandle> resources = other_resources(core_->graph);
+  const GraphDef& graph = core_->graph.def();
+  TROUPE_TRY(const auto reads, state_reads(graph));
+  if (reads.empty() && resources.empty())
+    return failed_precondition("the graph reads no variable: there is no state to save");
+  if (reads.empty()) {
     TROUPE_TRY(s.written.state, try_state());
     s.whole = true;
     return pending;
   }
-  const GraphDef& graph = core_->graph.def();
-  TROUPE_TRY(const auto reads, state_reads(graph));
-  if (reads.empty())
-    return failed_precondition("the graph reads no variable: there is no state to save");
+  if (!resources.empty()) {
+    TROUPE_TRY(s.written.state, read_state(core_, {}, resources));
+    s.resources_of = s.written.state.committed;
+  }
   std::vector<const NodeDef*> variables;
   for (const VariableRead& each : reads) variables.push_back(each.variable);
   TROUPE_TRY(const std::vector<std::string> hosts, hosts_of(*core_, variables));
@@ -1441,6 +1449,16 @@ Expected<PendingState> Session::start_state(const std::string& folder, const std
     s.step.feeds.push_back({feed.text(), DType::string, PartialShape{}});
   TROUPE_TRY(compile_first(s.step, compile_request));
   troupe::start(s.step, {Tensor::scalar(folder), Tensor::scalar(token)}, {}, s.run);
+  if (s.resources_of == 0) return pending;
+  // The variables are of a commit up to this one: the same as the resources, unless other threads
+  // of the program commit meanwhile.
+  const CallResult now = ask(*core_, AskHomes{});
+  if (now.seen == s.resources_of) return pending;
+  to_master(*core_, CancelRun{s.run.id, cancelled("the state is taken in another way")},
+            [](const MasterActor& master, CancelRun m) { caf::anon_send(master, std::move(m)); });
+  (void)s.run.wait(/*spin=*/false);
+  TROUPE_TRY(s.written.state, try_state());
+  s.whole = true;
   return pending;
 }
 
@@ -1844,7 +1862,7 @@ void Session::stop_waiting_if(std::function<bool()> stop) {
 }
 
 std::uint64_t Session::bytes_in_shards() const {
-  if (!graph_there(*core_).ok() || !other_resources(core_->graph).empty()) return 0;
+  if (!graph_there(*core_).ok()) return 0;
   std::uint64_t bytes = 0;
   for (const VariableRead& each : variable_reads(core_->graph.def())) {
     const PartialShape& shape = each.read->out_shapes.at(0);

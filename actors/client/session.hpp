@@ -555,10 +555,10 @@ class Session {
   friend class Job;  // actors/job/job.hpp
   DurableRuns& durable_runs();
   // Begins to save the current state for a checkpoint. Each process writes its variables into
-  // `folder`, the absolute path of a CheckpointDraft's folder, while runs continue. In a graph with
-  // queues or user-defined resources, which must not change meanwhile, it takes the whole state
-  // with all variables at once. `refuse_nan`: a NaN in the state is out_of_range. Errors: those of
-  // try_state(), of the run, and failed_precondition if the folder is not shared.
+  // `folder`, the absolute path of a CheckpointDraft's folder, while runs continue. The contents of
+  // queues and user-defined resources are read before that; if a run commits in between, the whole
+  // state passes through this process. `refuse_nan`: a NaN in the state is out_of_range. Errors:
+  // those of try_state(), of the run, and failed_precondition if the folder is not shared.
   Expected<PendingState> start_state(const std::string& folder, const std::string& token,
                                      bool refuse_nan);
   // The same for a state that the session will restore after a loss, as with keep(), once
@@ -571,7 +571,7 @@ class Session {
   // Polled while the session waits for workers after a loss; true: it gives up.
   void stop_waiting_if(std::function<bool()> stop);
   // The size of the state that start_state() lets other processes write: the bytes of variables
-  // with shapes declared in the graph; 0 if it takes the whole state itself.
+  // with shapes declared in the graph.
   std::uint64_t bytes_in_shards() const;
   // Assigns variables in one run; the process that has a variable reads it. Errors: those of
   // assign(), and data_loss.

@@ -460,6 +460,7 @@ void ask_place(MasterSelf self, const AskPlace& message) {
 void ask_homes(MasterSelf self, const AskHomes& message) {
   CallResult result;
   result.text = self->state.sessions->homes_of(message.variables);
+  result.seen = self->state.coordinator->decided();
   message.call->finish(std::move(result));
 }
 

@@ -2,8 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "actors/client/job_state.hpp"
 #include "ops/api/math.hpp"
@@ -159,4 +161,68 @@ TEST_CASE("what a checkpoint and the graph do not have in common is named, and n
                 status.text());
   CHECK(s.try_restore(state).ok());
   CHECK(s.run({v})[0].data<float>()[1] == 2);
+}
+
+TEST_CASE(
+    "a graph with a queue is written by its processes, too, and the queue's contents with it") {
+  const TemporaryDir dir;
+  const auto elements = [](const TwoHomes& program, const char* device) {
+    return queue_on(const_cast<Graph&>(program.g), device, {.capacity = 4, .shared_name = "left"});
+  };
+  {
+    TwoHomes program(kTask0, kTask1);
+    const Output queue = elements(program, kTask1);
+    const Op put = enqueue(queue, {program.count.value()});
+    TcpWorkers workers(2);
+    Session s(program.g, workers.cluster());
+    s.init();
+    for (int i = 0; i < 3; ++i) s.run({}, {put, program.step});
+    const std::string path = s.save_job(dir.path("job"));
+    CHECK(parts_of(path) == std::set<std::set<std::string>>{
+                                {"a0", "a1", "a2", "count"}, {"b0", "b1", "b2"}, {"words"}});
+    CHECK(value_or_throw(open_checkpoint(path)).data.resources.size() == 1);
+  }
+  TwoHomes program;
+  const Output queue = elements(program, "");
+  const Output taken = take_from(queue), size = queue_size(queue);
+  Session s(program.g, one_thread());
+  s.restore_job(dir.path("job"));
+  CHECK(s.committed() == 4);
+  CHECK(s.run({size})[0].item<std::int64_t>() == 3);
+  CHECK(s.run({taken})[0].item<float>() == 0);
+  CHECK(s.run({taken})[0].item<float>() == 1);
+  CHECK(s.run({program.count.value()})[0].item<float>() == 3);
+}
+
+TEST_CASE(
+    "a queue and the variables of a checkpoint are of one commit, whatever commits meanwhile") {
+  const TemporaryDir dir;
+  Graph g;
+  const Variable count = variable(g, "count", 0.f);
+  const Output queue = queue_on(g, "", {.capacity = 64, .shared_name = "q"});
+  const Output element = take_from(queue);
+  const Op put = enqueue(queue, {constant(g, 1.f)}), more = assign_add(count, constant(g, 1.f));
+  const Op fewer = assign_add(count, 0.f - element);
+  (void)count.value();
+  Session s(g, one_thread());
+  s.init();
+  const CompiledStep in = s.compile({}, {put, more}), out = s.compile({}, {fewer});
+  std::atomic<bool> over{false};
+  std::thread traffic([&] {
+    for (int i = 0; !over; ++i) (i % 2 == 1 ? out : in).run();
+  });
+  for (int i = 0; i < 20; ++i) {
+    const CheckpointData data = value_or_throw(read_checkpoint(s.save_job(dir.path("job"))));
+    REQUIRE(data.resources.size() == 1);
+    Graph there;
+    const Variable kept = variable(there, "count", 0.f);
+    const Output size = queue_size(queue_on(there, "", {.capacity = 64, .shared_name = "q"}));
+    const Output value = kept.value();
+    Session back(there, one_thread());
+    back.restore(state_of(data));
+    const auto found = back.run({value, size});
+    CHECK(found[0].item<float>() == float(found[1].item<std::int64_t>()));
+  }
+  over = true;
+  traffic.join();
 }
