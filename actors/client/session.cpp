@@ -266,8 +266,8 @@ struct SessionCore {
   RestartBudget recoveries{{}, 0};
   CommitNumber furthest = 0;  // the last commit at the time of a loss
   Status failed;              // not ok: it could not recover, and has no runtime
-
   std::function<bool()> stop_waiting;
+
   std::map<std::string, int> grown;  // by line: number of compiles for which it added nodes
   bool told_of_growth = false;
 
@@ -1827,7 +1827,8 @@ Expected<JobState> Session::try_keep(const std::optional<std::string>& note) {
 }
 
 Expected<PendingState> Session::start_kept_state(const std::string& note, const std::string& folder,
-                                                 const std::string& token, bool refuse_nan) {
+                                                 const std::string& token, bool refuse_nan,
+                                                 bool keeps) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::start_kept_state"));
   TROUPE_TRY(check_note(note));
   SessionCore& core = *core_;
@@ -1836,7 +1837,7 @@ Expected<PendingState> Session::start_kept_state(const std::string& note, const 
     TROUPE_TRY(PendingState pending, start_state(folder, token, refuse_nan));
     core.keeps = true;
     core.log.set_order_matters(order_matters(core));
-    if (quiet) core.log.taken();
+    if (quiet && keeps) core.log.taken();
     return pending;
   });
 }
@@ -1855,6 +1856,8 @@ void Session::keep_restored(JobState state) {
   core_->log.kept();
   core_->kept = std::move(state);
 }
+
+bool Session::all_here() const { return core_->cluster.wait_for == 0; }
 
 void Session::stop_waiting_if(std::function<bool()> stop) {
   const Alone nobody_else(*core_);

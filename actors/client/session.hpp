@@ -561,13 +561,16 @@ class Session {
   // those of try_state(), of the run, and failed_precondition if the folder is not shared.
   Expected<PendingState> start_state(const std::string& folder, const std::string& token,
                                      bool refuse_nan);
-  // The same for a state that the session will restore after a loss, as with keep(), once
-  // keep_written() reports that its files are permanent. Marks the place.
+  // The same, repeated after a loss, as keep() is. Marks the place. `keeps`: the session will
+  // restore this state after a loss, once keep_written() reports that its files are permanent. Of
+  // such states one is under way at a time.
   Expected<PendingState> start_kept_state(const std::string& note, const std::string& folder,
-                                          const std::string& token, bool refuse_nan);
+                                          const std::string& token, bool refuse_nan, bool keeps);
   void keep_written(JobState state);
   // Keeps a state that was just restored.
   void keep_restored(JobState state);
+  // Whether all processes of the session are on this machine, and share its memory.
+  bool all_here() const;
   // Polled while the session waits for workers after a loss; true: it gives up.
   void stop_waiting_if(std::function<bool()> stop);
   // The size of the state that start_state() lets other processes write: the bytes of variables

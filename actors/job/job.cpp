@@ -29,6 +29,7 @@
 #include "actors/job/checkpoints.hpp"
 #include "actors/job/control_socket.hpp"
 #include "actors/job/job_folder.hpp"
+#include "actors/job/memory_folder.hpp"
 #include "actors/job/position.hpp"
 #include "actors/runtime/worker_process.hpp"
 #include "core/coarse_clock.hpp"
@@ -64,7 +65,7 @@ void on_stop(int signal) {
     _exit(code_of(signal));
 }
 
-// A state above this is kept in the files of checkpoints, and not in the memory of this process.
+// A state above this is kept in files, and not in the memory of this process.
 constexpr std::uint64_t kMostInMemory = std::uint64_t{64} << 20;
 
 Checkpoints::Policy policy_of(const JobOptions& options, bool kept_in_files) {
@@ -183,11 +184,28 @@ class Writing {
   std::thread thread_;
 };
 
+// Checkpoints in the memory of this machine, for the session to go back to.
+struct InMemory {
+  const std::unique_ptr<MemoryFolder> folder;
+  Checkpoints checkpoints;
+  Writing writing = {};
+  std::int64_t step = 0;                     // of the one under way
+  std::shared_ptr<WrittenState> state = {};  // set when it is written
+  bool told = false;                         // that the last one failed
+
+  InMemory(std::unique_ptr<MemoryFolder> f, double seconds)
+      : folder(std::move(f)),
+        // The session may have to go back to the one before.
+        checkpoints({.directory = folder->path(), .seconds = seconds, .keep = 2}) {}
+};
+
 }  // namespace
 
 struct Job::State {
   Session& session;
   const JobOptions options;
+  const bool large_state;                  // for this process's memory
+  const std::unique_ptr<InMemory> memory;  // null: none are written there
   // It goes on after a lost worker from a checkpoint, not from this process's memory.
   const bool kept_in_files;
   JobPosition position;
@@ -201,6 +219,7 @@ struct Job::State {
   std::int64_t writing_step = 0;
   CommitNumber writing_commit = 0;              // all up to it are in that checkpoint
   bool write_again = false;                     // a lost worker took it with it
+  bool writing_keeps = false;                   // the session may go back to that checkpoint
   std::shared_ptr<WrittenState> written_state;  // of the one under way; set when it is written
   std::uint64_t keeper = 0;                     // of durable runs; 0: it is not
   const std::shared_ptr<Bell> bell = std::make_shared<Bell>();
@@ -224,8 +243,9 @@ struct Job::State {
   State(Session& s, JobOptions o)
       : session(s),
         options(std::move(o)),
-        kept_in_files(recovers() && !options.gather && !options.dir.empty() && writes_often() &&
-                      session.bytes_in_shards() > kMostInMemory),
+        large_state(recovers() && !options.gather && session.bytes_in_shards() > kMostInMemory),
+        memory(make_memory()),
+        kept_in_files(large_state && (memory || (!options.dir.empty() && writes_often()))),
         checkpoints(policy_of(options, kept_in_files)) {
     session.stop_waiting_if([this] { return stop_asked(); });
   }
@@ -257,7 +277,15 @@ struct Job::State {
   void write_behind();
   void take(const Checkpoints::Written& written);
   void wait();
+  std::unique_ptr<InMemory> make_memory();
+  void write_to_memory();
+  void take_from_memory(const Checkpoints::Written& written);
+  bool memory_fails() const { return !memory->checkpoints.last().ok(); }
   Expected<std::function<Checkpoints::Written()>> begin_writing();
+  Expected<std::function<Checkpoints::Written()>> begin_writing_shards(
+      const Checkpoints& to, CheckpointDraft draft, bool keeps,
+      std::shared_ptr<WrittenState>& known);
+  void keep_written(const Checkpoints& in, WrittenState& written);
   Expected<Checkpoints::Contents> gathered();
   CheckpointHeader described() const;
   // With what the processes read that will have it, or with all of it.
@@ -271,8 +299,11 @@ struct Job::State {
     return options.checkpoint_steps > 0 || options.checkpoint_seconds != JobOptions::kNever;
   }
   bool keeping_is_due() const {
+    const auto asked = std::chrono::duration<double>(std::min(options.memory_seconds, 1e6));
     return recovers() && !kept_in_files &&
-           Clock::now() - kept_at >= std::max<Clock::duration>(kKeepEvery, keeping_took * kKeepAt);
+           Clock::now() - kept_at >=
+               std::max({std::chrono::duration_cast<Clock::duration>(asked),
+                         Clock::duration(kKeepEvery), keeping_took * kKeepAt});
   }
   void keep();
   void finish();
@@ -323,6 +354,7 @@ void Job::State::begin() {
   session.init();
   graph_began = graph_known = session.graph_size();
   checkpoints.begin(position.step, path, Clock::now());
+  if (memory) memory->checkpoints.begin(position.step, "", Clock::now());
   keep_durable();
   if (recovers() && !kept_in_files) keep();
   if (const std::string folder = JobFolder::of_this_process(); !folder.empty())
@@ -439,6 +471,7 @@ void Job::step_over() {
   const bool nan = s.after_nan();
   if (s.writing.done()) s.take(s.writing.get());
   if (nan) return;
+  if (s.memory) s.write_to_memory();
   (void)s.durable().expire(Clock::now());
   if (!s.checkpoints.due(s.position.step, Clock::now()) && !s.durable().wanted() &&
       !s.write_again) {
@@ -474,6 +507,7 @@ void Job::State::serve_once() {
     check_graph();
     if (page) show();
   }
+  if (memory && position.step > 0) write_to_memory();
   const Clock::time_point now = Clock::now();
   const bool due =
       position.step > 0 && !checkpoints.have(position.step) && checkpoints.due(position.step, now);
@@ -510,29 +544,37 @@ Expected<std::function<Checkpoints::Written()>> Job::State::begin_writing() {
     return checkpoints.writing(std::move(draft),
                                [all]() -> Expected<Checkpoints::Contents> { return all; });
   }
-  const std::string folder = std::filesystem::absolute(draft.folder());
-  const bool no_nan = checkpoints.refuses_nan();
   writing_commit = session.committed();
+  // The session goes back to those in memory, unless that fails.
+  writing_keeps = kept_in_files && (!memory || (memory_fails() && !memory->writing.under_way()));
+  return begin_writing_shards(checkpoints, std::move(draft), writing_keeps, written_state);
+}
+
+Expected<std::function<Checkpoints::Written()>> Job::State::begin_writing_shards(
+    const Checkpoints& to, CheckpointDraft draft, bool keeps,
+    std::shared_ptr<WrittenState>& known) {
+  const std::string folder = std::filesystem::absolute(draft.folder());
+  const bool no_nan = to.refuses_nan();
   // The first one goes on after a loss.
   const auto start = [&]() -> Expected<PendingState> {
-    if (recovers()) return session.start_kept_state(position.text(), folder, draft.token(), no_nan);
+    if (recovers())
+      return session.start_kept_state(position.text(), folder, draft.token(), no_nan, keeps);
     TROUPE_TRY(session.try_mark_place(position.text()));
     return session.start_state(folder, draft.token(), no_nan);
   };
   TROUPE_TRY(PendingState pending, start());
-  written_state = std::make_shared<WrittenState>();
+  known = std::make_shared<WrittenState>();
   const CheckpointHeader header = described();
-  return checkpoints.writing(
-      std::move(draft),
-      [pending, header, note = position.text(),
-       known = written_state]() mutable -> Expected<Checkpoints::Contents> {
-        TROUPE_TRY(WrittenState written, pending.try_get());
-        // Nothing runs between the two, unless the program has threads that do.
-        if (written.state.note != note)
-          return aborted("another run moved the job on while its state was taken");
-        if (written.state.variables.empty()) *known = written;
-        return contents_of(std::move(written), header);
-      });
+  return to.writing(std::move(draft),
+                    [pending, header, note = position.text(),
+                     known]() mutable -> Expected<Checkpoints::Contents> {
+                      TROUPE_TRY(WrittenState written, pending.try_get());
+                      // Nothing runs between the two, unless the program has threads that do.
+                      if (written.state.note != note)
+                        return aborted("another run moved the job on while its state was taken");
+                      if (written.state.variables.empty()) *known = written;
+                      return contents_of(std::move(written), header);
+                    });
 }
 
 CheckpointHeader Job::State::described() const {
@@ -597,11 +639,7 @@ void Job::State::take(const Checkpoints::Written& written) {
   const Status tried = checkpoints.end_try(writing_step, written);
   durable().written(tried.ok() ? written.commit : writing_commit, tried);
   if (tried.ok()) JobFolder::tell_position({std::uint64_t(writing_step), checkpoints.newest()});
-  if (tried.ok() && kept_in_files && !written_state->shards.empty()) {
-    JobState& state = written_state->state;
-    state.stored = stored_variables({{}, checkpoints.newest(), written_state->shards});
-    session.keep_written(std::move(state));
-  }
+  if (tried.ok() && writing_keeps) keep_written(checkpoints, *written_state);
   if (ControlSocket* socket = ControlSocket::of_this_process())
     socket->note("checkpoint", tried.ok() ? ""
                                           : fmt::format("the checkpoint after step {} failed: {}",
@@ -614,6 +652,59 @@ void Job::State::take(const Checkpoints::Written& written) {
                            checkpoints.newest().empty()
                                ? "there is no checkpoint yet"
                                : "the newest good one is " + checkpoints.newest()));
+}
+
+void Job::State::keep_written(const Checkpoints& in, WrittenState& written) {
+  if (written.shards.empty()) return;
+  written.state.stored = stored_variables({{}, in.newest(), written.shards});
+  session.keep_written(std::move(written.state));
+}
+
+std::unique_ptr<InMemory> Job::State::make_memory() {
+  if (!large_state || options.memory_seconds == 0) return nullptr;
+  auto folder = session.all_here() ? MemoryFolder::make()
+                                   : failed_precondition("its workers are on other machines");
+  if (folder.ok()) return std::make_unique<InMemory>(std::move(*folder), options.memory_seconds);
+  TROUPE_LOG(warning, "job", "the state is not kept in memory: " + folder.status().text());
+  return nullptr;
+}
+
+// Takes what was written there, and begins the next one when it is due.
+void Job::State::write_to_memory() {
+  InMemory& m = *memory;
+  if (m.writing.done()) take_from_memory(m.writing.get());
+  const Clock::time_point began = Clock::now();
+  const bool other = writing.under_way() && writing_keeps;
+  if (m.writing.under_way() || other || !m.checkpoints.due(position.step, began)) return;
+  m.step = position.step;
+  const auto begin = [&]() -> Expected<std::function<Checkpoints::Written()>> {
+    TROUPE_TRY(CheckpointDraft draft, m.checkpoints.draft());
+    return begin_writing_shards(m.checkpoints, std::move(draft), true, m.state);
+  };
+  auto write = begin();
+  const Clock::time_point now = Clock::now();
+  m.checkpoints.begin_try(position.step, now, now - began);
+  Status status = write.status();
+  if (status.code() == Code::unavailable) throw Error(status);
+  if (status.ok()) try {
+      return m.writing.begin(*std::move(write), bell);
+    } catch (const std::system_error& error) {  // no thread
+      status = resource_exhausted(error.what());
+    }
+  take_from_memory({status});
+}
+
+void Job::State::take_from_memory(const Checkpoints::Written& written) {
+  const Status tried = memory->checkpoints.end_try(memory->step, written);
+  if (tried.ok()) {
+    memory->told = false;
+    return keep_written(memory->checkpoints, *memory->state);
+  }
+  // A part that was lost meanwhile is there again.
+  if (tried.code() == Code::unavailable || std::exchange(memory->told, true)) return;
+  TROUPE_LOG(
+      warning, "job",
+      fmt::format("the state after step {} is not kept in memory: {}", memory->step, tried.text()));
 }
 
 void Job::State::wait() {

@@ -43,6 +43,11 @@ struct JobOptions {
   // All variables pass through this process, which alone writes and reads them: for a `dir` that
   // the machines of the job do not share. Else each process has its own in there.
   bool gather = false;
+  // A state above 64 MiB is kept in files in the memory of this machine (/dev/shm), once every so
+  // many seconds, for the session to go back to when a worker is lost; each process writes its
+  // part. 0: it goes back to the newest checkpoint in `dir`. A state up to 64 MiB is kept in this
+  // process's memory, at most so often; 0: five times a second. Not for workers of other machines.
+  double memory_seconds = 0;
   bool other_graph = false;  // go on from a checkpoint although it is of another graph
   bool keep_best = true;     // judge() writes DIR/best.safetensors
   int patience = 0;  // judgements in a row without improvement that end the job; 0: any number
@@ -69,8 +74,8 @@ struct JobOptions {
 
   // invalid_argument names the field and its range.
   Status check() const;
-  // Reads --job-dir DIR, --checkpoint-every N or Ns, --keep N, --gather, --allow-other-graph,
-  // --patience N,
+  // Reads --job-dir DIR, --checkpoint-every N or Ns, --checkpoint-memory Ns, --keep N, --gather,
+  // --allow-other-graph, --patience N,
   // --on-nan fail|skip|back|ignore, --nan-limit N, --no-recovery, --logdir DIR,
   // --output text|json and --quiet.
   // Other arguments are ignored as by Cluster::try_from_args.

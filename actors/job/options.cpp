@@ -13,10 +13,12 @@ namespace {
 constexpr std::int64_t kMany = 1'000'000'000;
 constexpr int kMostKept = 1000;
 
-constexpr std::array<ProgramOption, 12> kJobOptions = {
+constexpr std::array<ProgramOption, 13> kJobOptions = {
     {{"--job-dir", "DIR", "folder for checkpoints; a job that is there goes on"},
      {"--checkpoint-every", "N|Ns",
       "a checkpoint every N steps, or seconds (default: as cheap as 3 %)"},
+     {"--checkpoint-memory", "Ns",
+      "keep a large state in this machine's memory every N seconds, for lost workers"},
      {"--keep", "N", "number of checkpoints to keep (default 3)"},
      {"--allow-other-graph", "", "go on although the program's graph has changed"},
      {"--patience", "N", "end after N judgements without improvement (default 0: never)"},
@@ -41,6 +43,17 @@ Status parse_every(std::string_view text, JobOptions& options) {
         text));
   options.checkpoint_steps = seconds ? 0 : *n;
   options.checkpoint_seconds = seconds ? double(*n) : 0;
+  return ok_status();
+}
+
+Status parse_memory(std::string_view text, JobOptions& options) {
+  const auto n = text.ends_with('s')
+                     ? parse_count("--checkpoint-memory", text.substr(0, text.size() - 1), 1, kMany)
+                     : Expected<std::int64_t>(invalid_argument(""));
+  if (!n.ok())
+    return invalid_argument(
+        fmt::format("--checkpoint-memory wants a number of seconds, such as 1s, not '{}'", text));
+  options.memory_seconds = double(*n);
   return ok_status();
 }
 
@@ -70,6 +83,8 @@ Status set(std::string_view option, const std::string& text, JobOptions& options
     options.logdir = text;
   } else if (option == "--checkpoint-every") {
     return parse_every(text, options);
+  } else if (option == "--checkpoint-memory") {
+    return parse_memory(text, options);
   } else if (option == "--keep") {
     return count(options.keep, 1, kMostKept);
   } else if (option == "--allow-other-graph") {
@@ -110,6 +125,9 @@ Status JobOptions::check() const {
   if (!(checkpoint_seconds >= 0 && checkpoint_seconds <= kNever))
     return invalid_argument(fmt::format(
         "JobOptions::checkpoint_seconds is a number from 0 to 1e12, not {}", checkpoint_seconds));
+  if (!(memory_seconds >= 0 && memory_seconds <= kNever))
+    return invalid_argument(fmt::format(
+        "JobOptions::memory_seconds is a number from 0 to 1e12, not {}", memory_seconds));
   if (on_nan == NanPolicy::back && dir.empty())
     return invalid_argument("JobOptions::on_nan 'back' wants checkpoints to go back to: dir");
   return ok_status();

@@ -98,3 +98,27 @@ TEST_CASE("a job of other machines whose lost worker nobody replaces ends with 7
   CHECK_MESSAGE(run.end() == 75, run.output());
   CHECK_MESSAGE(contains(run.output(), "0 of 1 workers joined within 1 s"), run.output());
 }
+
+TEST_CASE("a large state comes back from the memory of the machine, without a disk [slow]") {
+  Folder folder;
+  const std::string state = build_dir() + "/bin/state";
+  const std::string what = " checkpoints 80 150 --threads 1 --cluster local:2 --replicas 2 ";
+  const Ended whole = shell_command(state + what);
+  REQUIRE_MESSAGE(whole.code == 0, whole.err);
+  RunningCommand run(words_of("run --job " + folder.path + "/job -- " + state + what +
+                              "--checkpoint-memory 1s --checkpoint-every 1000000"));
+  const auto program = [&] { return processes_of(run.pid()); };
+  REQUIRE(wait_until([&] {
+    for (const auto& entry : fs::directory_iterator("/dev/shm"))
+      if (entry.path().filename().string().starts_with("troupe-" + std::to_string(getuid())) &&
+          !newest(entry.path()).empty())
+        return program().size() == 1 && processes_of(program()[0]).size() == 2;
+    return false;
+  }));
+  kill(processes_of(program()[0])[1], SIGKILL);
+  REQUIRE_MESSAGE(run.end() == 0, run.output());
+  CHECK_MESSAGE(contains(run.output(), "going on from commit"), run.output());
+  CHECK(newest(folder.path + "/job/checkpoints") == "ckpt-150");  // the last one only
+  const std::string sum = whole.out.substr(whole.out.find("\nsum "));
+  CHECK_MESSAGE(contains(run.output(), sum), run.output());
+}
