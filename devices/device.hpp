@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "core/buffer.hpp"
 #include "core/name.hpp"
@@ -12,6 +13,8 @@
 #include "devices/lanes.hpp"
 
 namespace troupe {
+
+class Kernel;  // devices/kernel.hpp
 
 // Stands for work issued on a stream. Sequence 0 is complete, as are all tickets of a CPU. Later
 // work on the same stream needs no wait; other streams wait on the ticket.
@@ -50,6 +53,10 @@ class Device {
   virtual Allocator& host_allocator() = 0;
   // The stream for kernels of bursts.
   virtual Stream& stream() = 0;
+
+  // Called before the first call of these kernels, once for each; those of a plan together.
+  // Compiles what they need, which may take seconds: not on a lane.
+  virtual Status prepare(std::span<Kernel* const>) { return ok_status(); }
 
   // Runs `burst` exactly once, on a lane, also while shutting down. Bursts start in the order of
   // their launch when lanes become free. The burst gets the lanes for its kernels' chunks.

@@ -23,8 +23,16 @@ Expected<std::shared_ptr<const LoadedPlan>> LoadedPlan::make(std::shared_ptr<con
     program->nodes_[i].kernel = kernel->get();
     program->kernels_.push_back(std::move(kernel).value());
   }
+  TROUPE_TRY(program->prepare());
   program->lay_out();
   return std::shared_ptr<const LoadedPlan>(std::move(program));
+}
+
+// All at once, so that what the device compiles for them is one program.
+Status LoadedPlan::prepare() const {
+  std::vector<Kernel*> kernels;
+  for (const auto& kernel : kernels_) kernels.push_back(kernel.get());
+  return device_->prepare(kernels).in("for a plan on " + plan_->device);
 }
 
 void LoadedPlan::lay_out() {

@@ -55,8 +55,8 @@ class LoadedPlan {
     std::uint16_t frame = 0;
   };
 
-  // Checks the plan (check_plan), makes the kernels (their errors name the node), and builds the
-  // flat layout. Counts and readers follow from edges and inputs.
+  // Checks the plan (check_plan), makes the kernels (their errors name the node), prepares the
+  // device for them, and builds the flat layout. Counts and readers follow from edges and inputs.
   static Expected<std::shared_ptr<const LoadedPlan>> make(std::shared_ptr<const Plan> plan,
                                                           Device& device, MakeKernel make_kernel);
 
@@ -108,6 +108,7 @@ class LoadedPlan {
 
  private:
   LoadedPlan() = default;
+  Status prepare() const;
   void lay_out();
   void lay_out(std::uint32_t node);
   bool reads_a_feed(const PlanNode& node) const;

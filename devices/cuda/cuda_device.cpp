@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <vector>
 
 #include "core/processors.hpp"
 #include "devices/arena.hpp"
 #include "devices/cuda/memory.hpp"
+#include "devices/cuda/programs.hpp"
 #include "devices/cuda/stream.hpp"
 #include "devices/detail/host_copy.hpp"
 #include "devices/detail/progress.hpp"
@@ -33,7 +33,8 @@ class Cuda final : public CudaDevice {
                  options.spin.value_or(usable_processors() > kProcessorsToSpin)),
         memory_(new cuda::GpuMemory(context, memory)),
         host_(make_arena(0, cuda::pinned_pages(context))),
-        lanes_(std::make_unique<detail::LanePool>(options.lanes)) {
+        lanes_(std::make_unique<detail::LanePool>(options.lanes)),
+        programs_(std::make_unique<cuda::Programs>(context, options.search)) {
     TROUPE_CHECK(streams_.name.full(), "a device has a full name");
   }
   ~Cuda() override { shut_down(); }
@@ -55,7 +56,11 @@ class Cuda final : public CudaDevice {
   void launch(std::function<void(Lanes&)> burst) override { lanes_->launch(std::move(burst)); }
   Ticket copy(const Tensor& src, Tensor dst) override;
   void on_complete(Ticket ticket, std::function<void(Status)> done) override;
-  Expected<cuda::FunctionHandle> function(const std::string& image, const char* name) override;
+  Status prepare(std::span<Kernel* const> kernels) override;
+  Expected<cuda::FunctionHandle> function(const std::string& image, const char* name) override {
+    return programs_->function(image, name);
+  }
+  int compiled_programs() const override { return programs_->compiled(); }
   Status launch_kernel(const KernelLaunch& launch) override;
 
   std::size_t memory_size() const override { return memory_->cap(); }
@@ -79,8 +84,7 @@ class Cuda final : public CudaDevice {
   const ArenaPtr host_;
   std::unique_ptr<CudaStream> kernels_, uploads_, downloads_;
   std::unique_ptr<detail::LanePool> lanes_;
-  std::mutex modules_mutex_;
-  std::map<std::string, cuda::ModuleHandle> modules_;  // by their images
+  std::unique_ptr<cuda::Programs> programs_;
 };
 
 Ticket Cuda::copy(const Tensor& src, Tensor dst) {
@@ -150,21 +154,11 @@ void Cuda::on_complete(Ticket ticket, std::function<void(Status)> done) {
   streams_.all.at(ticket.stream)->on_complete(ticket.sequence, std::move(done));
 }
 
-Expected<cuda::FunctionHandle> Cuda::function(const std::string& image, const char* name) {
-  std::lock_guard lock(modules_mutex_);
-  context().enter();
-  auto module = modules_.find(image);
-  if (module == modules_.end()) {
-    cuda::ModuleHandle loaded = nullptr;
-    TROUPE_TRY(
-        context().check(driver().cuModuleLoadData(&loaded, image.c_str()), "cuModuleLoadData"));
-    module = modules_.emplace(image, loaded).first;
-  }
-  cuda::FunctionHandle found = nullptr;
-  Status status = context().check(driver().cuModuleGetFunction(&found, module->second, name),
-                                  "cuModuleGetFunction");
-  if (!status.ok()) return status.in("for kernel '" + std::string(name) + "'");
-  return found;
+Status Cuda::prepare(std::span<Kernel* const> kernels) {
+  std::vector<cuda::GpuKernel*> of_gpu;
+  for (Kernel* kernel : kernels)
+    if (auto* one = dynamic_cast<cuda::GpuKernel*>(kernel)) of_gpu.push_back(one);
+  return programs_->prepare(of_gpu);
 }
 
 Status Cuda::launch_kernel(const KernelLaunch& launch) {
@@ -197,8 +191,7 @@ void Cuda::shut_down() {
   uploads_.reset();
   downloads_.reset();
   lanes_.reset();
-  context().enter();
-  for (auto& [image, module] : modules_) driver().cuModuleUnload(module);
+  programs_.reset();
 }
 
 // Room for what the driver and libraries take later.

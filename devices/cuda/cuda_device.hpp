@@ -40,10 +40,15 @@ struct KernelLaunch {
 class CudaDevice : public Device {
  public:
   virtual const cuda::Context& context() const = 0;
+  // Compiles the functions of all that are GpuKernel.
+  Status prepare(std::span<Kernel* const> kernels) override = 0;
   // A kernel of a module; the module is loaded once and stays as long as the device.
   virtual Expected<cuda::FunctionHandle> function(const std::string& image, const char* name) = 0;
   // On stream(). What the driver refuses is returned, and is no failure of the stream.
   virtual Status launch_kernel(const KernelLaunch& launch) = 0;
+
+  // How many programs were compiled so far, rather than found on disk.
+  virtual int compiled_programs() const = 0;
 
   bool locates_failures() const override { return false; }
 };

@@ -39,20 +39,6 @@ Finding absent(const std::string& part, const Status& why, int driver_version) {
   return finding;
 }
 
-Finding nvrtc_finding(const Search& search, int driver_version) {
-  const auto nvrtc = open_nvrtc(search);
-  if (!nvrtc.ok()) return absent("nvrtc", nvrtc.status(), driver_version);
-  const std::string text = version_text(nvrtc->version) + " (" + nvrtc->path + ")";
-  // Within a major version older drivers run what newer compilers make.
-  if (driver_version != 0 && nvrtc->version / 1000 > driver_version / 1000)
-    return {"nvrtc", "too_new",
-            fmt::format("{} makes code that the driver of CUDA {} does not load; the wheel {} "
-                        "makes such",
-                        text, version_text(driver_version), wheel_of("nvrtc", driver_version)),
-            wheel_of("nvrtc", driver_version)};
-  return {"nvrtc", "ready", text, {}};
-}
-
 Finding library_finding(const Versioned& of, const Search& search, int driver_version) {
   std::vector<std::string> files = {fmt::format("{}.{}", of.file, of.of_cuda_13)};
   if (of.of_cuda_12 != of.of_cuda_13) files.push_back(fmt::format("{}.{}", of.file, of.of_cuda_12));
@@ -82,6 +68,20 @@ Finding gpu_finding(const Driver& driver, int ordinal) {
 }
 
 }  // namespace
+
+Finding nvrtc_finding(const Search& search, int driver_version) {
+  const auto nvrtc = open_nvrtc(search);
+  if (!nvrtc.ok()) return absent("nvrtc", nvrtc.status(), driver_version);
+  const std::string text = version_text(nvrtc->version) + " (" + nvrtc->path + ")";
+  // Within a major version older drivers run what newer compilers make.
+  if (driver_version != 0 && nvrtc->version / 1000 > driver_version / 1000)
+    return {"nvrtc", "too_new",
+            fmt::format("{} makes code that the driver of CUDA {} does not load; the wheel {} "
+                        "makes such",
+                        text, version_text(driver_version), wheel_of("nvrtc", driver_version)),
+            wheel_of("nvrtc", driver_version)};
+  return {"nvrtc", "ready", text, {}};
+}
 
 bool Diagnosis::ready() const {
   return std::all_of(findings.begin(), findings.end(),

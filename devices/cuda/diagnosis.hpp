@@ -25,6 +25,9 @@ struct Diagnosis {
 // Opens all libraries to see their versions.
 Diagnosis diagnose(const Search& search);
 
+// Of NVRTC alone, for a driver of that version (0: unknown).
+Finding nvrtc_finding(const Search& search, int driver_version);
+
 // One GPU, as its driver tells of it.
 struct GpuInfo {
   std::string name;

@@ -1,9 +1,17 @@
 #include "devices/cuda/nvrtc.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
 #include <memory>
 
 namespace troupe::cuda {
 namespace {
+
+// Without contraction + - * / and sqrt have the CPU's bits. Formulas say nothing of devices.
+constexpr std::array kOptions = {"--std=c++20", "--fmad=false",
+                                 "--device-as-default-execution-space"};
 
 Status failed(const Nvrtc& nvrtc, CompileResult result, const char* call) {
   if (result == 0) return ok_status();
@@ -22,10 +30,17 @@ std::string log_of(const Nvrtc& nvrtc, ProgramHandle program) {
 }  // namespace
 
 Expected<Cubin> Nvrtc::compile(const std::string& source, const std::vector<std::string>& kernels,
-                               const std::string& architecture) const {
+                               const std::string& architecture,
+                               std::span<const DeviceCode::File> files) const {
+  std::vector<const char*> texts, file_names;
+  for (const DeviceCode::File& file : files) {
+    texts.push_back(file.text);
+    file_names.push_back(file.name);
+  }
   ProgramHandle program = nullptr;
   TROUPE_TRY(failed(*this,
-                    nvrtcCreateProgram(&program, source.c_str(), "kernels.cu", 0, nullptr, nullptr),
+                    nvrtcCreateProgram(&program, source.c_str(), "kernels.cu", int(files.size()),
+                                       texts.data(), file_names.data()),
                     "nvrtcCreateProgram"));
   const auto destroy = [this](ProgramHandle* p) { nvrtcDestroyProgram(p); };
   const std::unique_ptr<ProgramHandle, decltype(destroy)> owner(&program, destroy);
@@ -33,9 +48,10 @@ Expected<Cubin> Nvrtc::compile(const std::string& source, const std::vector<std:
     TROUPE_TRY(
         failed(*this, nvrtcAddNameExpression(program, kernel.c_str()), "nvrtcAddNameExpression"));
   const std::string arch = "--gpu-architecture=" + architecture;
-  // Without contraction + - * / and sqrt have the CPU's bits.
-  const char* options[] = {arch.c_str(), "--std=c++20", "--fmad=false"};
-  if (const CompileResult compiled = nvrtcCompileProgram(program, int(std::size(options)), options);
+  std::vector<const char*> options = {arch.c_str()};
+  options.insert(options.end(), kOptions.begin(), kOptions.end());
+  if (const CompileResult compiled =
+          nvrtcCompileProgram(program, int(options.size()), options.data());
       compiled != 0)
     return invalid_argument("nvrtcCompileProgram: " + std::string(nvrtcGetErrorString(compiled)) +
                             ": " + log_of(*this, program));
@@ -51,6 +67,11 @@ Expected<Cubin> Nvrtc::compile(const std::string& source, const std::vector<std:
   cubin.image.resize(bytes);
   TROUPE_TRY(failed(*this, nvrtcGetCUBIN(program, cubin.image.data()), "nvrtcGetCUBIN"));
   return cubin;
+}
+
+std::string_view Nvrtc::options() {
+  static const std::string all = fmt::format("{}", fmt::join(kOptions, " "));
+  return all;
 }
 
 Expected<Nvrtc> open_nvrtc(const Search& search) {

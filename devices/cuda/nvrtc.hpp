@@ -1,10 +1,13 @@
 // Nvrtc: NVIDIA's compiler of CUDA programs as a table of functions, opened at run time.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/status.hpp"
+#include "devices/cuda/gpu_kernel.hpp"
 #include "devices/cuda/library.hpp"
 
 namespace troupe::cuda {
@@ -56,10 +59,14 @@ struct Nvrtc : NvrtcTable {
   std::string path;
   int version = 0;  // 13000 is CUDA 13.0
 
-  // `kernels` are name expressions ("scale<float>"), `architecture` is such as "sm_90".
-  // invalid_argument with the compiler's log when it refuses the source.
+  // `kernels` are name expressions ("scale<float>"), `architecture` is such as "sm_90", `files`
+  // what the source may include. invalid_argument with the compiler's log when it refuses the
+  // source.
   Expected<Cubin> compile(const std::string& source, const std::vector<std::string>& kernels,
-                          const std::string& architecture) const;
+                          const std::string& architecture,
+                          std::span<const DeviceCode::File> files = {}) const;
+  // How it compiles, but for the architecture.
+  static std::string_view options();
 };
 
 // not_found, or failed_precondition for a library that cannot be used.

@@ -1,0 +1,54 @@
+// Programs: the compiled device code of one GPU.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "devices/cuda/context.hpp"
+#include "devices/cuda/gpu_kernel.hpp"
+#include "devices/cuda/nvrtc.hpp"
+
+namespace troupe::cuda {
+
+// Compiles what kernels need, all of it that is new as one program, and keeps it: a function is
+// compiled once, and loaded as long as this lives. Owned by the device; any thread may use it.
+class Programs {
+ public:
+  Programs(ContextPtr context, Search search);
+  ~Programs();
+  Programs(const Programs&) = delete;
+  Programs& operator=(const Programs&) = delete;
+
+  // Sets the handles of the kernels' functions. failed_precondition where NVRTC is needed and
+  // missing, which names the wheel that has it.
+  Status prepare(std::span<GpuKernel* const> kernels);
+  // A kernel of a module, which is loaded once.
+  Expected<FunctionHandle> function(const std::string& image, const char* name);
+
+  // How many programs were compiled, rather than found on disk.
+  int compiled() const;
+
+ private:
+  struct Program;
+
+  Status build(const Program& program);
+  Expected<std::string> compile(const Program& program);
+  Expected<FunctionHandle> find(const std::string& image, const char* name);
+  Expected<const Nvrtc*> nvrtc();
+
+  const ContextPtr context_;
+  const Search search_;
+  mutable std::mutex mutex_;
+  std::optional<Nvrtc> nvrtc_;
+  std::map<std::string, ModuleHandle> modules_;                   // by their images
+  std::map<std::string, FunctionHandle, std::less<>> functions_;  // by their types
+  int compiled_ = 0;
+};
+
+}  // namespace troupe::cuda
