@@ -457,7 +457,11 @@ std::vector<TargetDevice> by_preference(std::vector<TargetDevice> devices,
 bool has_kernel(const TargetDevice& device, const NodeDef& node, const Target& target) {
   const OpDef& op = op_of(node, *target.ops).def;
   if (op.external.on_host) return device.space == MemorySpace::host;
-  if (op.role != Role::kernel || target.kernels == nullptr) return true;
+  if (target.kernels == nullptr) return true;
+  // Applying a write of a variable takes a kernel, too.
+  const bool applied =
+      op.external.order == External::Order::write && !target.kernels->devices_of(node.op).empty();
+  if (op.role != Role::kernel && !applied) return true;
   return target.kernels->has(node.op, *device.name.type, type_of(node));
 }
 

@@ -1,6 +1,9 @@
 // troupe-gen DIR [OPS.md]           writes generated.hpp and generated.cpp, a typed wrapper for
 // each
 //                                   op, and the table of all ops
+// troupe-gen --gpu-functions FILE   writes FILE.hpp, which includes all device code, and FILE.inc,
+// a
+//                                   line for each function that kernels of GPUs may ask for
 // troupe-gen --check DIR [OPS.md]   fails, naming the file, when what is there is not what it would
 //                                   write
 #include <fmt/format.h>
@@ -12,6 +15,8 @@
 #include <vector>
 
 #include "ops/catalogue.hpp"
+#include "ops/cuda/device_code.hpp"
+#include "ops/cuda/functions.hpp"
 #include "ops/gen/wrapper.hpp"
 #include "ops/isa.hpp"
 #include "ops/op.hpp"
@@ -69,6 +74,15 @@ std::string read(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+// For tests/fake_cuda/emulated.cpp.
+std::vector<File> gpu_functions(const troupe::OpTable& table, const std::string& path) {
+  std::string lines;
+  for (const std::string& type : troupe::cuda::all_functions(table))
+    lines += fmt::format("emulated<{}>(\"{}\"),\n", type, troupe::cuda::function_name(type));
+  return {{path + ".hpp", std::string(troupe::cuda::device_code().prologue)},
+          {path + ".inc", std::move(lines)}};
+}
+
 bool write(const std::string& path, const std::string& content) {
   std::ofstream out(path, std::ios::binary);
   out << content;
@@ -79,9 +93,12 @@ bool write(const std::string& path, const std::string& content) {
 
 int main(int argc, char** argv) {
   const bool check = argc > 1 && std::string_view(argv[1]) == "--check";
-  const int first = check ? 2 : 1;
+  const bool gpu = argc == 3 && std::string_view(argv[1]) == "--gpu-functions";
+  const int first = check || gpu ? 2 : 1;
   if (argc != first + 1 && argc != first + 2) {
-    fmt::print(stderr, "usage: troupe-gen [--check] DIR [OPS.md]\n");
+    fmt::print(
+        stderr,
+        "usage: troupe-gen [--check] DIR [OPS.md]\n       troupe-gen --gpu-functions FILE\n");
     return 2;
   }
   if (troupe::Status s = troupe::ops::ready(); !s.ok()) {
@@ -89,7 +106,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   const troupe::OpTable& table = troupe::ops::builtin();
-  std::vector<File> files = wrappers(table.ops, argv[first]);
+  std::vector<File> files =
+      gpu ? gpu_functions(table, argv[first]) : wrappers(table.ops, argv[first]);
   if (argc == first + 2)
     files.push_back(
         {argv[first + 1], troupe::ops::catalogue_markdown(troupe::ops::catalogue(table))});

@@ -1,6 +1,7 @@
 // A CUDA driver without a GPU, for tests: build/fake-cuda/libcuda.so.1 exports the functions of
 // devices/cuda/driver.hpp. Each stream is a thread. Device addresses fault when the host touches
-// them; kernels are host functions that a test registers by name.
+// them. Kernels are those of ops/device/, compiled by g++ for the emulated GPU (emulated.hpp), and
+// host functions that a test registers by name.
 //
 // TROUPE_FAKE_CUDA says what it is like, e.g. "devices=2,delay_us=200,seed=7":
 //   devices=N           how many GPUs there are (default 1)
@@ -8,11 +9,12 @@
 //   stub=1              cuInit refuses as NVIDIA's stub library does
 //   memory_mb=N         of each GPU (default 1024)
 //   delay_us=N seed=N   three of four work items begin up to so much later (default 0)
+//   order=N             seed of the order of a kernel's blocks and threads (default 0: one by one)
 //   out_of_memory_at=N  the N-th allocation of device memory finds none, once
 //   no_pinned=1         there is no pinned host memory
 //   launch_error_at=N error=E
 //                       the N-th launch that runs fails with E (default 700), and everything after
-// The last six are read when a GPU's context is first retained, the others whenever asked for.
+// The last seven are read when a GPU's context is first retained, the others whenever asked for.
 #pragma once
 
 #include <cstddef>

@@ -57,6 +57,8 @@ Options Options::from_environment() {
       o.delay_us = value;
     else if (key == "seed")
       o.seed = value;
+    else if (key == "order")
+      o.order = value;
     else if (key == "out_of_memory_at")
       o.out_of_memory_at = value;
     else if (key == "launch_error_at")

@@ -23,7 +23,7 @@ struct Options {
   int devices = 1, version = 13000;
   bool stub = false, no_pinned = false;
   std::uint64_t memory = std::uint64_t{1} << 30;
-  std::uint64_t delay_us = 0, seed = 1;
+  std::uint64_t delay_us = 0, seed = 1, order = 0;
   std::uint64_t out_of_memory_at = 0, launch_error_at = 0;
   int error = cuda::kIllegalAddress;
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <functional>
 
+#include "ops/cuda/elementwise.hpp"
+#include "ops/formulas/arithmetic.hpp"
 #include "ops/kernels/support/elementwise.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/packets.hpp"
@@ -13,89 +15,6 @@ using namespace troupe;
 
 namespace {
 
-// Integers wrap around: signed overflow is undefined, unsigned is not.
-template <class T, class F>
-T wrapping(T a, T b, F f) {
-  if constexpr (std::is_integral_v<T>)
-    return T(f(std::uint64_t(a), std::uint64_t(b)));
-  else
-    return f(a, b);
-}
-struct Add {
-  static constexpr bool wraps = true;
-  template <class T>
-  T operator()(T a, T b) const {
-    return wrapping(a, b, [](auto x, auto y) { return x + y; });
-  }
-};
-struct Sub {
-  static constexpr bool wraps = true;
-  template <class T>
-  T operator()(T a, T b) const {
-    return wrapping(a, b, [](auto x, auto y) { return x - y; });
-  }
-};
-struct Mul {
-  static constexpr bool wraps = true;
-  template <class T>
-  T operator()(T a, T b) const {
-    return wrapping(a, b, [](auto x, auto y) { return x * y; });
-  }
-};
-struct SquaredDifference {
-  static constexpr bool wraps = true;
-  template <class T>
-  T operator()(T a, T b) const {
-    return wrapping(a, b, [](auto x, auto y) { return (x - y) * (x - y); });
-  }
-};
-struct Maximum {  // NaN wins
-  template <class T>
-  T operator()(T a, T b) const {
-    return a > b || a != a ? a : b;
-  }
-};
-struct Minimum {
-  template <class T>
-  T operator()(T a, T b) const {
-    return a < b || a != a ? a : b;
-  }
-};
-struct Div {
-  template <class T>
-  T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>)
-      return b == T(-1) && std::is_signed_v<T> ? wrapping(T(0), a, std::minus<>()) : T(a / b);
-    else
-      return a / b;
-  }
-};
-struct FloorDiv {
-  template <class T>
-  T operator()(T a, T b) const {
-    if constexpr (!std::is_integral_v<T>) {
-      return std::floor(a / b);
-    } else {
-      T q = Div{}(a, b);
-      bool below = std::is_signed_v<T> && b != T(-1) && a % b != 0 && (a < 0) != (b < 0);
-      return below ? T(q - 1) : q;
-    }
-  }
-};
-// a - b * floor(a / b): the sign of b.
-struct Mod {
-  template <class T>
-  T operator()(T a, T b) const {
-    if constexpr (!std::is_integral_v<T>) {
-      T r = std::fmod(a, b);
-      return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-    } else {
-      if (std::is_signed_v<T> && b == T(-1)) return 0;
-      T r = T(a % b);
-      return std::is_signed_v<T> && r != 0 && (r < 0) != (b < 0) ? T(r + b) : r;
-    }
-  }
-};
 struct Pow {
   template <class T>
   static constexpr bool packets = std::is_same_v<T, float>;
@@ -114,21 +33,6 @@ struct Pow {
     }
   }
 };
-// d pow(a, b) / db = y log a, and 0 where a <= 0: there log would give NaN or 0 * inf.
-struct PowGradExponent {
-  template <class T>
-  T operator()(T dy, T y, T a) const {
-    return a > 0 ? dy * y * std::log(a) : T(0);
-  }
-};
-// d pow(a, b) / da = b pow(a, b - 1), and 0 where b is 0: there pow(0, -1) would give 0 * inf.
-struct PowGradBase {
-  template <class T>
-  T operator()(T dy, T a, T b) const {
-    return b == 0 ? T(0) : dy * b * std::pow(a, b - 1);
-  }
-};
-
 // A kernel that asks its second input, of integers, first: division by an integer zero would stop
 // the process.
 class Checked final : public Kernel {
@@ -294,7 +198,7 @@ class AddN final : public Kernel {
   ElementOp add_;
 };
 Expected<std::unique_ptr<Kernel>> add_n(const KernelSpec& spec) {
-  TROUPE_TRY(ElementOp add, (element_op<Add, Numbers>(spec.type(), Add{})));
+  TROUPE_TRY(ElementOp add, (element_op<formula::Add, Numbers>(spec.type(), formula::Add{})));
   return std::unique_ptr<Kernel>(new AddN(add));
 }
 
@@ -359,43 +263,53 @@ Status pow_grad_shape(InferenceContext& c) {
 TROUPE_OPS(arithmetic) {
   r.add(commutative(
             binary("Add", add_grad, "y = a + b. Integers wrap around.", binary_ints<known_sum>)))
-      .cpu(elementwise<Add, Numbers>);
+      .cpu(elementwise<formula::Add, Numbers>)
+      .cuda(cuda::elementwise<formula::Add>);
   r.add(binary("Sub", sub_grad, "y = a - b. Integers wrap around.", binary_ints<known_difference>))
-      .cpu(elementwise<Sub, Numbers>);
+      .cpu(elementwise<formula::Sub, Numbers>)
+      .cuda(cuda::elementwise<formula::Sub>);
   r.add(commutative(binary("Mul", mul_grad, "y = a * b. Integers wrap around.",
                            binary_ints<known_product>)))
-      .cpu(elementwise<Mul, Numbers>);
+      .cpu(elementwise<formula::Mul, Numbers>)
+      .cuda(cuda::elementwise<formula::Mul>);
   r.add(binary("Div", div_grad,
                "y = a / b. Integers round towards zero; an integer b with a zero is an error.",
-               binary_ints<known_quotient<Div>>))
-      .cpu(checked<Div, no_zeros>);
+               binary_ints<known_quotient<formula::Div>>))
+      .cpu(checked<formula::Div, no_zeros>)
+      .cuda(cuda::elementwise<formula::Div>, kFloats);
   r.add(commutative(binary("SquaredDifference", squared_difference_grad, "y = (a - b)^2.")))
-      .cpu(elementwise<SquaredDifference, Numbers>);
+      .cpu(elementwise<formula::SquaredDifference, Numbers>)
+      .cuda(cuda::elementwise<formula::SquaredDifference>);
   r.add(commutative(binary("Maximum", maximum_grad,
                            "The larger of a and b; NaN if one is NaN. If they are equal, each gets "
                            "half of the gradient.",
-                           binary_ints<known_choice<Maximum>>)))
-      .cpu(elementwise<Maximum, Numbers>);
+                           binary_ints<known_choice<formula::Maximum>>)))
+      .cpu(elementwise<formula::Maximum, Numbers>)
+      .cuda(cuda::elementwise<formula::Maximum>);
   r.add(commutative(binary("Minimum", minimum_grad,
                            "The smaller of a and b; NaN if one is NaN. If they are equal, each "
                            "gets half of the gradient.",
-                           binary_ints<known_choice<Minimum>>)))
-      .cpu(elementwise<Minimum, Numbers>);
+                           binary_ints<known_choice<formula::Minimum>>)))
+      .cpu(elementwise<formula::Minimum, Numbers>)
+      .cuda(cuda::elementwise<formula::Minimum>);
 }
 
 TROUPE_OPS(division_and_powers) {
   r.add(binary("FloorDiv", nullptr, "y = floor(a / b). An integer b with a zero is an error.",
-               binary_ints<known_quotient<FloorDiv>>))
-      .cpu(checked<FloorDiv, no_zeros>);
+               binary_ints<known_quotient<formula::FloorDiv>>))
+      .cpu(checked<formula::FloorDiv, no_zeros>)
+      .cuda(cuda::elementwise<formula::FloorDiv>, kFloats);
   r.add(binary("Mod", mod_grad,
                "y = a - b * floor(a / b), which has the sign of b. An integer b with a zero is an "
                "error.",
-               binary_ints<known_quotient<Mod>>))
-      .cpu(checked<Mod, no_zeros>);
+               binary_ints<known_quotient<formula::Mod>>))
+      .cpu(checked<formula::Mod, no_zeros>)
+      .cuda(cuda::elementwise<formula::Mod>, kFloats);
   r.add(binary("Pow", pow_grad,
                "y = a^b. For integers b must not be negative. The gradient with respect to b is 0 "
                "where a <= 0."))
-      .cpu(checked<Pow, none_negative>);
+      .cpu(checked<Pow, none_negative>)
+      .cuda(cuda::elementwise<formula::Pow>, kFloats);
   r.add({.name = "PowGradBase",
          .in = {"dy", "a", "b"},
          .out = {"da"},
@@ -404,7 +318,8 @@ TROUPE_OPS(division_and_powers) {
          .grad = pow_grad_base_grad,
          .elementwise = true,
          .doc = "da = dy * b * a^(b-1), 0 where b is 0, in the broadcast shape of a and b (dy's)."})
-      .cpu(elementwise<PowGradBase>);
+      .cpu(elementwise<formula::PowGradBase>)
+      .cuda(cuda::elementwise<formula::PowGradBase>);
   r.add({.name = "PowGradExponent",
          .in = {"dy", "y", "a"},
          .out = {"db"},
@@ -413,7 +328,8 @@ TROUPE_OPS(division_and_powers) {
          .grad = pow_grad_exponent_grad,
          .elementwise = true,
          .doc = "db = dy * y * log(a), 0 where a <= 0, in the broadcast shape of a and b (dy's)."})
-      .cpu(elementwise<PowGradExponent>);
+      .cpu(elementwise<formula::PowGradExponent>)
+      .cuda(cuda::elementwise<formula::PowGradExponent>);
 }
 
 TROUPE_OPS(add_n) {

@@ -1,54 +1,11 @@
 // Bits of integers.
+#include "ops/formulas/bitwise.hpp"
+#include "ops/cuda/elementwise.hpp"
 #include "ops/kernels/support/elementwise.hpp"
 
 using namespace troupe;
 
 namespace {
-
-struct BitwiseAnd {
-  static constexpr bool wraps = true;
-  template <class T>
-  T operator()(T a, T b) const {
-    return T(a & b);
-  }
-};
-struct BitwiseOr {
-  static constexpr bool wraps = true;
-  template <class T>
-  T operator()(T a, T b) const {
-    return T(a | b);
-  }
-};
-struct BitwiseXor {
-  static constexpr bool wraps = true;
-  template <class T>
-  T operator()(T a, T b) const {
-    return T(a ^ b);
-  }
-};
-struct Invert {
-  static constexpr bool wraps = true;
-  template <class T>
-  T operator()(T x) const {
-    return T(~x);
-  }
-};
-// By a negative number of bits: by a very large one, as which it is seen without its sign.
-struct LeftShift {
-  static constexpr bool wraps = true;
-  template <class T>
-  T operator()(T x, T bits) const {
-    return bits < T(8 * sizeof(T)) ? T(std::uint64_t(x) << bits) : T(0);
-  }
-};
-struct RightShift {
-  template <class T>
-  T operator()(T x, T bits) const {
-    const auto n = static_cast<std::make_unsigned_t<T>>(bits);
-    if (n < 8 * sizeof(T)) return T(x >> n);
-    return x < 0 ? T(-1) : T(0);
-  }
-};
 
 OpDef of_bits(std::string name, std::vector<std::string> in, std::string doc) {
   const bool two = in.size() == 2;
@@ -70,18 +27,25 @@ TROUPE_OPS(bitwise) {
     return def;
   };
   r.add(commutative(of_bits("BitwiseAnd", {"a", "b"}, "The bitwise and of a and b.")))
-      .cpu(elementwise<BitwiseAnd, Integers>);
+      .cpu(elementwise<formula::BitwiseAnd, Integers>)
+      .cuda(cuda::elementwise<formula::BitwiseAnd>);
   r.add(commutative(of_bits("BitwiseOr", {"a", "b"}, "The bitwise or of a and b.")))
-      .cpu(elementwise<BitwiseOr, Integers>);
+      .cpu(elementwise<formula::BitwiseOr, Integers>)
+      .cuda(cuda::elementwise<formula::BitwiseOr>);
   r.add(commutative(of_bits("BitwiseXor", {"a", "b"}, "The bitwise exclusive or of a and b.")))
-      .cpu(elementwise<BitwiseXor, Integers>);
-  r.add(of_bits("Invert", {"x"}, "The complement of x.")).cpu(elementwise<Invert, Integers>);
+      .cpu(elementwise<formula::BitwiseXor, Integers>)
+      .cuda(cuda::elementwise<formula::BitwiseXor>);
+  r.add(of_bits("Invert", {"x"}, "The complement of x."))
+      .cpu(elementwise<formula::Invert, Integers>)
+      .cuda(cuda::elementwise<formula::Invert>);
   r.add(of_bits("LeftShift", {"x", "bits"},
                 "x shifted left by `bits`, filled with zeros. 0 if `bits` is negative or at least "
                 "the width of the type."))
-      .cpu(elementwise<LeftShift, Integers>);
+      .cpu(elementwise<formula::LeftShift, Integers>)
+      .cuda(cuda::elementwise<formula::LeftShift>);
   r.add(of_bits("RightShift", {"x", "bits"},
                 "x shifted right by `bits`, keeping the sign. If `bits` is negative or at least "
                 "the width of the type: -1 for a negative x, else 0."))
-      .cpu(elementwise<RightShift, Integers>);
+      .cpu(elementwise<formula::RightShift, Integers>)
+      .cuda(cuda::elementwise<formula::RightShift>);
 }

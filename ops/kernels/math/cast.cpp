@@ -1,48 +1,12 @@
 // Cast: between all numeric types and bool.
-#include <limits>
-
-#include "core/rounding.hpp"
+#include "ops/formulas/cast.hpp"
+#include "ops/cuda/elementwise.hpp"
 #include "ops/kernels/support/elementwise.hpp"
 
 using namespace troupe;
 
 namespace {
 
-// Floats to integers: towards zero, values outside go to the nearest end, NaN to 0 (the plain
-// conversion is undefined there). Integers to integers keep the low bits.
-template <class To, class From>
-To convert(From x) {
-  if constexpr (std::is_same_v<To, bool>) {
-    return x != From(0);
-  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
-    // The first value above the range, exact in any float; the lowest is minus that, or zero.
-    const From end = From(std::uint64_t{1} << (std::numeric_limits<To>::digits - 1)) * 2;
-    const From low = std::is_signed_v<To> ? -end : From(0);
-    const From clamped = x > low ? x : low;  // NaN becomes low, then 0 below
-    const To inside = clamped >= end   ? std::numeric_limits<To>::max()
-                      : clamped == low ? std::numeric_limits<To>::min()
-                                       : To(clamped);
-    return x == x ? inside : To(0);
-  } else {
-    return To(x);
-  }
-}
-
-template <class To>
-struct Convert {
-  template <class From>
-  To operator()(From x) const {
-    return convert<To>(x);
-  }
-};
-
-// To f16 or bf16 from what a float does not hold; the float is rounded to them later.
-struct ConvertToOdd {
-  template <class From>
-  float operator()(From x) const {
-    return round_to_odd(x);
-  }
-};
 template <class From, class To>
 constexpr bool kRoundsTwice = !std::is_same_v<Compute<To>, To> && !std::is_same_v<From, float> &&
                               sizeof(From) >= sizeof(float);
@@ -59,11 +23,11 @@ template <class From, class To>
 constexpr ElementTypes cast_types() {
   using C = decltype(computed<Compute<From>, To>());
   if constexpr (kRoundsTwice<From, To>)
-    return {dtype_of<From>, dtype_of<To>, element_loop<ConvertToOdd, From, float>};
+    return {dtype_of<From>, dtype_of<To>, element_loop<formula::ConvertToOdd, From, float>};
   else if constexpr (std::is_same_v<C, float> && std::is_same_v<Compute<From>, float>)
     return {dtype_of<From>, dtype_of<To>, nullptr};
   else
-    return {dtype_of<From>, dtype_of<To>, element_loop<Convert<C>, Compute<From>, C>};
+    return {dtype_of<From>, dtype_of<To>, element_loop<formula::Convert<C>, Compute<From>, C>};
 }
 template <class From, class... Tos>
 Expected<ElementTypes> casts_from(DType to, Types<Tos...>) {
@@ -107,5 +71,6 @@ TROUPE_OPS(cast) {
          .doc = "x converted to another type. Floats are truncated to integers; values out of "
                 "range become the nearest limit, NaN becomes 0. Integers keep their low bits; "
                 "nonzero becomes true. No gradient flows through integers and bool."})
-      .cpu(make_cast);
+      .cpu(make_cast)
+      .cuda(cuda::cast);
 }

@@ -1,6 +1,6 @@
 // Comparisons, logic, and choice between two values.
-#include <functional>
-
+#include "ops/formulas/compare.hpp"
+#include "ops/cuda/elementwise.hpp"
 #include "ops/kernels/support/broadcast.hpp"
 #include "ops/kernels/support/elementwise.hpp"
 #include "ops/kernels/support/grad.hpp"
@@ -8,16 +8,6 @@
 using namespace troupe;
 
 namespace {
-
-template <class Std>
-struct Compare {
-  static constexpr bool wraps =
-      std::is_same_v<Std, std::equal_to<>> || std::is_same_v<Std, std::not_equal_to<>>;
-  template <class T>
-  bool operator()(T a, T b) const {
-    return Std{}(a, b);
-  }
-};
 
 // Equality of strings: rows of std::string, without the arithmetic of the others.
 template <bool Wanted>
@@ -34,19 +24,11 @@ Status compare_strings(KernelContext& ctx) {
   ctx.set_output(0, std::move(y));
   return ok_status();
 }
-template <bool Wanted>
+template <bool Wanted, class F>
 Expected<std::unique_ptr<Kernel>> equality(const KernelSpec& spec) {
   if (spec.type() == DType::string) return kernel<compare_strings<Wanted>>(spec);
-  using Std = std::conditional_t<Wanted, std::equal_to<>, std::not_equal_to<>>;
-  return elementwise<Compare<Std>, NumbersAndBool>(spec);
+  return elementwise<F, NumbersAndBool>(spec);
 }
-
-struct And {
-  bool operator()(bool a, bool b) const { return a && b; }
-};
-struct Or {
-  bool operator()(bool a, bool b) const { return a || b; }
-};
 
 OpDef comparison(std::string name, std::string doc) {
   return {.name = std::move(name),
@@ -118,20 +100,32 @@ Status choose(KernelContext& ctx) {
 
 TROUPE_OPS(compare) {
   r.add(comparison("Less", "y = a < b; false if one is NaN."))
-      .cpu(elementwise<Compare<std::less<>>, Numbers>);
+      .cpu(elementwise<formula::Less, Numbers>)
+      .cuda(cuda::elementwise<formula::Less>);
   r.add(comparison("LessEqual", "y = a <= b; false if one is NaN."))
-      .cpu(elementwise<Compare<std::less_equal<>>, Numbers>);
+      .cpu(elementwise<formula::LessEqual, Numbers>)
+      .cuda(cuda::elementwise<formula::LessEqual>);
   r.add(comparison("Greater", "y = a > b; false if one is NaN."))
-      .cpu(elementwise<Compare<std::greater<>>, Numbers>);
+      .cpu(elementwise<formula::Greater, Numbers>)
+      .cuda(cuda::elementwise<formula::Greater>);
   r.add(comparison("GreaterEqual", "y = a >= b; false if one is NaN."))
-      .cpu(elementwise<Compare<std::greater_equal<>>, Numbers>);
-  r.add(equality("Equal", "y = a == b; a NaN equals nothing.")).cpu(equality<true>);
-  r.add(equality("NotEqual", "y = a != b; a NaN differs from everything.")).cpu(equality<false>);
+      .cpu(elementwise<formula::GreaterEqual, Numbers>)
+      .cuda(cuda::elementwise<formula::GreaterEqual>);
+  r.add(equality("Equal", "y = a == b; a NaN equals nothing."))
+      .cpu(equality<true, formula::Equal>)
+      .cuda(cuda::elementwise<formula::Equal>, kNumbersAndBool);
+  r.add(equality("NotEqual", "y = a != b; a NaN differs from everything."))
+      .cpu(equality<false, formula::NotEqual>)
+      .cuda(cuda::elementwise<formula::NotEqual>, kNumbersAndBool);
 }
 
 TROUPE_OPS(logic) {
-  r.add(logic("LogicalAnd", "y = a and b.")).cpu(elementwise<And, Types<bool>>);
-  r.add(logic("LogicalOr", "y = a or b.")).cpu(elementwise<Or, Types<bool>>);
+  r.add(logic("LogicalAnd", "y = a and b."))
+      .cpu(elementwise<formula::And, Types<bool>>)
+      .cuda(cuda::elementwise<formula::And>);
+  r.add(logic("LogicalOr", "y = a or b."))
+      .cpu(elementwise<formula::Or, Types<bool>>)
+      .cuda(cuda::elementwise<formula::Or>);
 }
 
 TROUPE_OPS(select) {
@@ -146,5 +140,6 @@ TROUPE_OPS(select) {
                 "taken gets a zero gradient. If that side was computed with an infinite slope, "
                 "such as log(x) at 0, then 0 * inf is NaN further back; to avoid that, select its "
                 "argument first: select(x > 0, log(select(x > 0, x, 1)), 0)."})
-      .cpu(kernel<choose>);
+      .cpu(kernel<choose>)
+      .cuda(cuda::select, kPlainTypes);
 }

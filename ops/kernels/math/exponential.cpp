@@ -1,4 +1,6 @@
 // Exp, Log, Tanh, Sigmoid and their gradients.
+#include "ops/formulas/exponential.hpp"
+#include "ops/cuda/elementwise.hpp"
 #include "ops/kernels/support/float_function.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/packets.hpp"
@@ -22,22 +24,10 @@ struct Tanh {
   static constexpr bool packets = std::is_same_v<T, float>;
   auto operator()(auto x) const { return tanh_value(x); }
 };
-struct TanhGrad {
-  template <class T>
-  T operator()(T dy, T y) const {
-    return dy * ((1 - y) * (1 + y));  // near 1, 1 - y * y would lose digits
-  }
-};
 struct Sigmoid {
   template <class T>
   static constexpr bool packets = true;
   auto operator()(auto x) const { return sigmoid_value(x); }
-};
-struct SigmoidGrad {
-  template <class T>
-  T operator()(T dy, T y) const {
-    return dy * (y * (1 - y));
-  }
 };
 
 std::vector<Output> exp_grad(GradContext& c) { return {c.g.add("Mul", {c.dy[0], c.y[0]})}; }
@@ -71,15 +61,23 @@ OpDef gradient_of(std::string name, GradFn grad, std::string doc) {
 }  // namespace
 
 TROUPE_OPS(exponential) {
-  r.add(float_function("Exp", exp_grad, "y = e^x.")).cpu(elementwise<Exp>);
+  r.add(float_function("Exp", exp_grad, "y = e^x."))
+      .cpu(elementwise<Exp>)
+      .cuda(cuda::elementwise<formula::Exp>);
   r.add(float_function("Log", log_grad, "The natural logarithm of x; -inf at 0, NaN below."))
-      .cpu(elementwise<Log>);
-  r.add(float_function("Tanh", tanh_grad, "y = tanh(x).")).cpu(elementwise<Tanh>);
+      .cpu(elementwise<Log>)
+      .cuda(cuda::elementwise<formula::Log>);
+  r.add(float_function("Tanh", tanh_grad, "y = tanh(x)."))
+      .cpu(elementwise<Tanh>)
+      .cuda(cuda::elementwise<formula::Tanh>);
   r.add(gradient_of("TanhGrad", tanh_grad_grad, "dx = dy * (1 - y^2): the gradient of Tanh."))
-      .cpu(elementwise<TanhGrad>);
+      .cpu(elementwise<formula::TanhGrad>)
+      .cuda(cuda::elementwise<formula::TanhGrad>);
   r.add(float_function("Sigmoid", sigmoid_grad, "y = 1 / (1 + exp(-x))."))
-      .cpu(elementwise<Sigmoid>);
+      .cpu(elementwise<Sigmoid>)
+      .cuda(cuda::elementwise<formula::Sigmoid>);
   r.add(gradient_of("SigmoidGrad", sigmoid_grad_grad,
                     "dx = dy * y * (1 - y): the gradient of Sigmoid."))
-      .cpu(elementwise<SigmoidGrad>);
+      .cpu(elementwise<formula::SigmoidGrad>)
+      .cuda(cuda::elementwise<formula::SigmoidGrad>);
 }

@@ -1,7 +1,7 @@
 // Trigonometric and hyperbolic functions and their inverses. Sin and Cos are in unary.cpp, Tanh in
 // exponential.cpp.
-#include <cmath>
-
+#include "ops/formulas/trigonometric.hpp"
+#include "ops/cuda/elementwise.hpp"
 #include "ops/kernels/support/float_function.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/packets.hpp"
@@ -9,40 +9,6 @@
 using namespace troupe;
 
 namespace {
-
-struct Tan {
-  auto operator()(auto x) const { return std::tan(x); }
-};
-struct Asin {
-  auto operator()(auto x) const { return std::asin(x); }
-};
-struct Acos {
-  auto operator()(auto x) const { return std::acos(x); }
-};
-struct Atan {
-  auto operator()(auto x) const { return std::atan(x); }
-};
-struct Sinh {
-  auto operator()(auto x) const { return std::sinh(x); }
-};
-struct Cosh {
-  auto operator()(auto x) const { return std::cosh(x); }
-};
-struct Asinh {
-  auto operator()(auto x) const { return std::asinh(x); }
-};
-struct Acosh {
-  auto operator()(auto x) const { return std::acosh(x); }
-};
-struct Atanh {
-  auto operator()(auto x) const { return std::atanh(x); }
-};
-struct Atan2 {
-  template <class T>
-  T operator()(T y, T x) const {
-    return std::atan2(y, x);
-  }
-};
 
 Output one_like(Output x) { return scalar_like(x, 1); }
 Output squared(Output x) { return x.graph().add("Square", {x}); }
@@ -87,19 +53,24 @@ std::vector<Output> atan2_grad(GradContext& c) {
 }  // namespace
 
 TROUPE_OPS(trigonometric) {
-  r.add(float_function("Tan", tan_grad, "y = tan(x), x in radians.")).cpu(elementwise<Tan>);
+  r.add(float_function("Tan", tan_grad, "y = tan(x), x in radians."))
+      .cpu(elementwise<formula::Tan>)
+      .cuda(cuda::elementwise<formula::Tan>);
   r.add(float_function(
             "Asin", asin_grad,
             "The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]. The gradient at 1 "
             "and -1 is inf."))
-      .cpu(elementwise<Asin>);
+      .cpu(elementwise<formula::Asin>)
+      .cuda(cuda::elementwise<formula::Asin>);
   r.add(float_function(
             "Acos", acos_grad,
             "The angle in [0, pi] whose cosine is x; NaN outside [-1, 1]. The gradient at 1 and -1 "
             "is -inf."))
-      .cpu(elementwise<Acos>);
+      .cpu(elementwise<formula::Acos>)
+      .cuda(cuda::elementwise<formula::Acos>);
   r.add(float_function("Atan", atan_grad, "The angle in [-pi/2, pi/2] whose tangent is x."))
-      .cpu(elementwise<Atan>);
+      .cpu(elementwise<formula::Atan>)
+      .cuda(cuda::elementwise<formula::Atan>);
   r.add({.name = "Atan2",
          .in = {"y", "x"},
          .out = {"angle"},
@@ -109,19 +80,28 @@ TROUPE_OPS(trigonometric) {
          .elementwise = true,
          .doc = "The angle in [-pi, pi] of the point (x, y), with the signs of C's atan2. The "
                 "gradient at (0, 0) is NaN. The inputs broadcast."})
-      .cpu(elementwise<Atan2>);
+      .cpu(elementwise<formula::Atan2>)
+      .cuda(cuda::elementwise<formula::Atan2>);
 }
 
 TROUPE_OPS(hyperbolic) {
-  r.add(float_function("Sinh", sinh_grad, "y = (e^x - e^-x) / 2.")).cpu(elementwise<Sinh>);
-  r.add(float_function("Cosh", cosh_grad, "y = (e^x + e^-x) / 2.")).cpu(elementwise<Cosh>);
-  r.add(float_function("Asinh", asinh_grad, "The inverse of Sinh.")).cpu(elementwise<Asinh>);
+  r.add(float_function("Sinh", sinh_grad, "y = (e^x - e^-x) / 2."))
+      .cpu(elementwise<formula::Sinh>)
+      .cuda(cuda::elementwise<formula::Sinh>);
+  r.add(float_function("Cosh", cosh_grad, "y = (e^x + e^-x) / 2."))
+      .cpu(elementwise<formula::Cosh>)
+      .cuda(cuda::elementwise<formula::Cosh>);
+  r.add(float_function("Asinh", asinh_grad, "The inverse of Sinh."))
+      .cpu(elementwise<formula::Asinh>)
+      .cuda(cuda::elementwise<formula::Asinh>);
   r.add(float_function("Acosh", acosh_grad,
                        "The nonnegative inverse of Cosh; NaN below 1. The gradient at 1 is inf."))
-      .cpu(elementwise<Acosh>);
+      .cpu(elementwise<formula::Acosh>)
+      .cuda(cuda::elementwise<formula::Acosh>);
   r.add(float_function(
             "Atanh", atanh_grad,
             "The inverse of Tanh; inf at 1, -inf at -1, NaN outside [-1, 1]. The gradient at 1 and "
             "-1 is inf."))
-      .cpu(elementwise<Atanh>);
+      .cpu(elementwise<formula::Atanh>)
+      .cuda(cuda::elementwise<formula::Atanh>);
 }

@@ -1,101 +1,12 @@
 // Functions of one element: signs, powers and roots, rounding, tests, exponentials, trigonometry.
+#include "ops/formulas/unary.hpp"
+#include "ops/cuda/elementwise.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/packets.hpp"
 
 using namespace troupe;
 
 namespace {
-
-// Integers wrap around instead of overflowing.
-template <class T>
-T wrapping_neg(T x) {
-  if constexpr (std::is_integral_v<T>)
-    return T(-static_cast<std::make_unsigned_t<T>>(x));
-  else
-    return -x;
-}
-
-struct Abs {
-  template <class T>
-  T operator()(T x) const {
-    if constexpr (std::is_integral_v<T>)
-      return x < 0 ? wrapping_neg(x) : x;
-    else
-      return std::abs(x);
-  }
-};
-struct Neg {
-  static constexpr bool wraps = true;
-  template <class T>
-  T operator()(T x) const {
-    return wrapping_neg(x);
-  }
-};
-struct Square {
-  static constexpr bool wraps = true;
-  template <class T>
-  T operator()(T x) const {
-    if constexpr (std::is_integral_v<T>)
-      return T(std::uint64_t(x) * std::uint64_t(x));
-    else
-      return x * x;
-  }
-};
-struct Sign {  // NaN stays NaN
-  template <class T>
-  T operator()(T x) const {
-    return x > 0 ? T(1) : x < 0 ? T(-1) : x;
-  }
-};
-struct Reciprocal {
-  auto operator()(auto x) const { return 1 / x; }
-};
-struct ReciprocalGrad {
-  template <class T>
-  T operator()(T dy, T y) const {
-    return -dy * y * y;
-  }
-};
-struct Sqrt {
-  auto operator()(auto x) const { return std::sqrt(x); }
-};
-struct SqrtGrad {
-  template <class T>
-  T operator()(T dy, T y) const {
-    return dy * T(0.5) / y;
-  }
-};
-struct Rsqrt {
-  auto operator()(auto x) const { return 1 / std::sqrt(x); }
-};
-struct RsqrtGrad {
-  template <class T>
-  T operator()(T dy, T y) const {
-    return T(-0.5) * dy * y * y * y;
-  }
-};
-
-struct Floor {
-  auto operator()(auto x) const { return std::floor(x); }
-};
-struct Ceil {
-  auto operator()(auto x) const { return std::ceil(x); }
-};
-struct Round {
-  auto operator()(auto x) const { return std::rint(x); }
-};
-struct IsNan {
-  bool operator()(auto x) const { return std::isnan(x); }
-};
-struct IsInf {
-  bool operator()(auto x) const { return std::isinf(x); }
-};
-struct IsFinite {
-  bool operator()(auto x) const { return std::isfinite(x); }
-};
-struct LogicalNot {
-  bool operator()(bool x) const { return !x; }
-};
 
 struct Log1p {
   template <class T>
@@ -120,7 +31,7 @@ struct ErfGrad : FloatPackets {
   V operator()(V dy, V x) const {
     return erf_slope(dy, x);
   }
-  double operator()(double dy, double x) const { return erf_slope(dy, x); }
+  double operator()(double dy, double x) const { return formula::ErfGrad{}(dy, x); }
 };
 struct Sin : FloatPackets {
   auto operator()(auto x) const { return sine_value<0>(x); }
@@ -207,57 +118,89 @@ OpDef unary_grad(std::string name, std::string in, GradFn grad, std::string doc)
 
 TROUPE_OPS(signs_and_roots) {
   r.add(unary("Abs", kSignedNumbers, abs_grad, "y = |x|. The gradient at 0 is 0."))
-      .cpu(elementwise<Abs, SignedNumbers>);
+      .cpu(elementwise<formula::Abs, SignedNumbers>)
+      .cuda(cuda::elementwise<formula::Abs>);
   r.add(unary("Neg", kSignedNumbers, neg_grad, "y = -x. Integers wrap around."))
-      .cpu(elementwise<Neg, SignedNumbers>);
+      .cpu(elementwise<formula::Neg, SignedNumbers>)
+      .cuda(cuda::elementwise<formula::Neg>);
   r.add(unary("Square", kSignedNumbers, square_grad, "y = x * x. Integers wrap around."))
-      .cpu(elementwise<Square, SignedNumbers>);
+      .cpu(elementwise<formula::Square, SignedNumbers>)
+      .cuda(cuda::elementwise<formula::Square>);
   r.add(unary("Sign", kSignedNumbers, nullptr,
               "y = 1 if x is positive, 0 if zero, -1 if negative; NaN stays NaN."))
-      .cpu(elementwise<Sign, SignedNumbers>);
-  r.add(unary("Reciprocal", kFloats, reciprocal_grad, "y = 1 / x.")).cpu(elementwise<Reciprocal>);
+      .cpu(elementwise<formula::Sign, SignedNumbers>)
+      .cuda(cuda::elementwise<formula::Sign>);
+  r.add(unary("Reciprocal", kFloats, reciprocal_grad, "y = 1 / x."))
+      .cpu(elementwise<formula::Reciprocal>)
+      .cuda(cuda::elementwise<formula::Reciprocal>);
   r.add(unary_grad("ReciprocalGrad", "y", reciprocal_grad_grad,
                    "dx = -dy * y^2: the gradient of Reciprocal."))
-      .cpu(elementwise<ReciprocalGrad>);
+      .cpu(elementwise<formula::ReciprocalGrad>)
+      .cuda(cuda::elementwise<formula::ReciprocalGrad>);
   r.add(unary("Sqrt", kFloats, sqrt_grad, "y = sqrt(x); NaN below 0. The gradient at 0 is inf."))
-      .cpu(elementwise<Sqrt>);
+      .cpu(elementwise<formula::Sqrt>)
+      .cuda(cuda::elementwise<formula::Sqrt>);
   r.add(unary_grad("SqrtGrad", "y", sqrt_grad_grad, "dx = dy / (2 y): the gradient of Sqrt."))
-      .cpu(elementwise<SqrtGrad>);
-  r.add(unary("Rsqrt", kFloats, rsqrt_grad, "y = 1 / sqrt(x).")).cpu(elementwise<Rsqrt>);
+      .cpu(elementwise<formula::SqrtGrad>)
+      .cuda(cuda::elementwise<formula::SqrtGrad>);
+  r.add(unary("Rsqrt", kFloats, rsqrt_grad, "y = 1 / sqrt(x)."))
+      .cpu(elementwise<formula::Rsqrt>)
+      .cuda(cuda::elementwise<formula::Rsqrt>);
   r.add(unary_grad("RsqrtGrad", "y", rsqrt_grad_grad, "dx = -dy * y^3 / 2: the gradient of Rsqrt."))
-      .cpu(elementwise<RsqrtGrad>);
+      .cpu(elementwise<formula::RsqrtGrad>)
+      .cuda(cuda::elementwise<formula::RsqrtGrad>);
 }
 
 TROUPE_OPS(rounding_and_tests) {
   r.add(unary("Floor", kFloats, nullptr, "The largest integer not above x."))
-      .cpu(elementwise<Floor>);
+      .cpu(elementwise<formula::Floor>)
+      .cuda(cuda::elementwise<formula::Floor>);
   r.add(unary("Ceil", kFloats, nullptr, "The smallest integer not below x."))
-      .cpu(elementwise<Ceil>);
+      .cpu(elementwise<formula::Ceil>)
+      .cuda(cuda::elementwise<formula::Ceil>);
   r.add(unary("Round", kFloats, nullptr, "The nearest integer; halves round to even."))
-      .cpu(elementwise<Round>);
+      .cpu(elementwise<formula::Round>)
+      .cuda(cuda::elementwise<formula::Round>);
   auto test = [](std::string name, std::string doc) {
     OpDef def = unary(std::move(name), kFloats, nullptr, std::move(doc));
     def.out = {"y: bool"};
     def.no_gradient = "a truth value";
     return def;
   };
-  r.add(test("IsNan", "True where x is not a number.")).cpu(elementwise<IsNan>);
-  r.add(test("IsInf", "True where x is infinite, of either sign.")).cpu(elementwise<IsInf>);
-  r.add(test("IsFinite", "True where x is neither infinite nor NaN.")).cpu(elementwise<IsFinite>);
+  r.add(test("IsNan", "True where x is not a number."))
+      .cpu(elementwise<formula::IsNan>)
+      .cuda(cuda::elementwise<formula::IsNan>);
+  r.add(test("IsInf", "True where x is infinite, of either sign."))
+      .cpu(elementwise<formula::IsInf>)
+      .cuda(cuda::elementwise<formula::IsInf>);
+  r.add(test("IsFinite", "True where x is neither infinite nor NaN."))
+      .cpu(elementwise<formula::IsFinite>)
+      .cuda(cuda::elementwise<formula::IsFinite>);
   OpDef logical_not = unary("LogicalNot", "bool", nullptr, "y = not x.");
   logical_not.no_gradient = "a truth value";
-  r.add(logical_not).cpu(elementwise<LogicalNot, Types<bool>>);
+  r.add(logical_not)
+      .cpu(elementwise<formula::LogicalNot, Types<bool>>)
+      .cuda(cuda::elementwise<formula::LogicalNot>);
 }
 
 TROUPE_OPS(transcendental) {
   r.add(unary("Log1p", kFloats, log1p_grad, "y = log(1 + x), accurate for small x."))
-      .cpu(elementwise<Log1p>);
+      .cpu(elementwise<Log1p>)
+      .cuda(cuda::elementwise<formula::Log1p>);
   r.add(unary("Expm1", kFloats, expm1_grad, "y = exp(x) - 1, accurate for small x."))
-      .cpu(elementwise<Expm1>);
-  r.add(unary("Sin", kFloats, sin_grad, "y = sin(x), x in radians.")).cpu(elementwise<Sin>);
-  r.add(unary("Cos", kFloats, cos_grad, "y = cos(x), x in radians.")).cpu(elementwise<Cos>);
-  r.add(unary("Erf", kFloats, erf_grad, "The error function.")).cpu(elementwise<Erf>);
+      .cpu(elementwise<Expm1>)
+      .cuda(cuda::elementwise<formula::Expm1>);
+  r.add(unary("Sin", kFloats, sin_grad, "y = sin(x), x in radians."))
+      .cpu(elementwise<Sin>)
+      .cuda(cuda::elementwise<formula::Sin>);
+  r.add(unary("Cos", kFloats, cos_grad, "y = cos(x), x in radians."))
+      .cpu(elementwise<Cos>)
+      .cuda(cuda::elementwise<formula::Cos>);
+  r.add(unary("Erf", kFloats, erf_grad, "The error function."))
+      .cpu(elementwise<Erf>)
+      .cuda(cuda::elementwise<formula::Erf>);
   r.add(unary_grad("ErfGrad", "x", erf_grad_grad,
                    "dx = dy * 2 / sqrt(pi) * exp(-x^2): the gradient of Erf."))
-      .cpu(elementwise<ErfGrad>);
+      .cpu(elementwise<ErfGrad>)
+      .cuda(cuda::elementwise<formula::ErfGrad>);
 }

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "devices/chunks.hpp"
+#include "ops/cuda/elementwise.hpp"
+#include "ops/formulas/relu.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/typed.hpp"
 #include "ops/kernels/support/vector_math.hpp"
@@ -12,27 +14,6 @@ using namespace troupe;
 
 namespace {
 
-struct Relu {
-  // NaN stays NaN: a comparison that fails keeps x.
-  template <class T>
-  static T value(T x) {
-    return x < T(0) ? T(0) : x;
-  }
-  template <class T>
-  static T grad(T dy, T y) {
-    return y > T(0) ? dy : T(0);
-  }
-};
-struct Relu6 {
-  template <class T>
-  static T value(T x) {
-    return x < T(0) ? T(0) : x > T(6) ? T(6) : x;
-  }
-  template <class T>
-  static T grad(T dy, T y) {
-    return y > T(0) && y < T(6) ? dy : T(0);
-  }
-};
 template <class T>
 T expm1_of(T x) {
   if constexpr (std::is_same_v<T, float>)
@@ -42,24 +23,19 @@ T expm1_of(T x) {
 }
 struct Elu {
   template <class T>
-  static T value(T x) {
+  T operator()(T x) const {
     return x < T(0) ? expm1_of(x) : x;
-  }
-  // e^x = y + 1 where x < 0.
-  template <class T>
-  static T grad(T dy, T y) {
-    return y < T(0) ? dy * (y + T(1)) : dy;
   }
 };
 struct Softplus {
-  // max(x, 0) + log(1 + e^-|x|): neither overflows nor loses the small values.
   template <class T>
-  static T value(T x) {
+  T operator()(T x) const {
     return (x < T(0) ? T(0) : x) + log1p_value(exp_value(-std::abs(x)));
   }
-  // e^x = e^y - 1, so the slope 1 / (1 + e^-x) is 1 - e^-y.
+};
+struct SoftplusGrad {
   template <class T>
-  static T grad(T dy, T y) {
+  T operator()(T dy, T y) const {
     return dy * -expm1_of(-y);
   }
 };
@@ -76,7 +52,7 @@ struct Forward {
     c.parallel(chunks.count, [&](std::int64_t i) {
       const Range r = chunks[i];
 #pragma omp simd
-      for (std::int64_t j = r.begin; j < r.end; ++j) out[j] = F::value(in[j]);
+      for (std::int64_t j = r.begin; j < r.end; ++j) out[j] = F{}(in[j]);
     });
     c.set_output(0, std::move(y));
     return ok_status();
@@ -97,7 +73,7 @@ struct Backward {
     c.parallel(chunks.count, [&](std::int64_t i) {
       const Range r = chunks[i];
 #pragma omp simd
-      for (std::int64_t j = r.begin; j < r.end; ++j) out[j] = F::grad(slope[j], at[j]);
+      for (std::int64_t j = r.begin; j < r.end; ++j) out[j] = F{}(slope[j], at[j]);
     });
     c.set_output(0, std::move(dx));
     return ok_status();
@@ -128,7 +104,8 @@ std::vector<Output> softplus_grad_grad(GradContext& c) {
   return {c.g.add("SoftplusGrad", {d, y}), multiply(multiply(d, dy), c.g.add("Exp", {negate(y)}))};
 }
 
-template <class F>
+// F and G for CPUs, and the same formulas for GPUs.
+template <class F, class G, class GpuF, class GpuG>
 void add_pair(OpTable& r, std::string name, GradFn grad, GradFn grad_grad, std::string doc) {
   r.add({.name = name,
          .in = {"x"},
@@ -138,7 +115,8 @@ void add_pair(OpTable& r, std::string name, GradFn grad, GradFn grad_grad, std::
          .grad = grad,
          .elementwise = true,
          .doc = std::move(doc)})
-      .cpu(float_function<Forward<F>>);
+      .cpu(float_function<Forward<F>>)
+      .cuda(cuda::elementwise<GpuF>);
   r.add({.name = name + "Grad",
          .in = {"dy", "y"},
          .out = {"dx"},
@@ -147,17 +125,24 @@ void add_pair(OpTable& r, std::string name, GradFn grad, GradFn grad_grad, std::
          .grad = grad_grad,
          .elementwise = true,
          .doc = "The gradient of " + name + ", given its output y."})
-      .cpu(float_function<Backward<F>>);
+      .cpu(float_function<Backward<G>>)
+      .cuda(cuda::elementwise<GpuG, cuda::Shapes::equal>);
+}
+template <class F, class G>
+void add_pair(OpTable& r, std::string name, GradFn grad, GradFn grad_grad, std::string doc) {
+  add_pair<F, G, F, G>(r, std::move(name), grad, grad_grad, std::move(doc));
 }
 
 }  // namespace
 
 TROUPE_OPS(relu) {
-  add_pair<Relu>(r, "Relu", through<kReluGrad>, step_grad<kReluGrad>,
-                 "y = max(x, 0). The gradient at 0 is 0.");
-  add_pair<Relu6>(r, "Relu6", through<kRelu6Grad>, step_grad<kRelu6Grad>,
-                  "y = min(max(x, 0), 6). The gradient at 0 and at 6 is 0.");
-  add_pair<Elu>(r, "Elu", through<kEluGrad>, elu_grad_grad, "y = x if x >= 0, else e^x - 1.");
-  add_pair<Softplus>(r, "Softplus", through<kSoftplusGrad>, softplus_grad_grad,
-                     "y = log(1 + e^x).");
+  add_pair<formula::Relu, formula::ReluGrad>(r, "Relu", through<kReluGrad>, step_grad<kReluGrad>,
+                                             "y = max(x, 0). The gradient at 0 is 0.");
+  add_pair<formula::Relu6, formula::Relu6Grad>(
+      r, "Relu6", through<kRelu6Grad>, step_grad<kRelu6Grad>,
+      "y = min(max(x, 0), 6). The gradient at 0 and at 6 is 0.");
+  add_pair<Elu, formula::EluGrad, formula::Elu, formula::EluGrad>(
+      r, "Elu", through<kEluGrad>, elu_grad_grad, "y = x if x >= 0, else e^x - 1.");
+  add_pair<Softplus, SoftplusGrad, formula::Softplus, formula::SoftplusGrad>(
+      r, "Softplus", through<kSoftplusGrad>, softplus_grad_grad, "y = log(1 + e^x).");
 }

@@ -1,32 +1,17 @@
 // Softsign: y = x / (1 + |x|), elementwise.
 //
-// The example to copy for a new op: formulas on top, then how gradients flow, then the definition,
-// from which registration, wrappers, documentation and checks follow. The tests' row is in
-// tests/ops/cases/unary.cpp.
-#include <limits>
+// The example to copy for a new op: its formulas are in ops/formulas/softsign.hpp, for CPUs and
+// GPUs. Here is how gradients flow, then the definition, from which registration, wrappers,
+// documentation and checks follow. The tests' row is in tests/ops/cases/unary.cpp.
+#include "ops/formulas/softsign.hpp"
 
+#include "ops/cuda/elementwise.hpp"
 #include "ops/kernels/support/elementwise.hpp"
 #include "ops/kernels/support/grad.hpp"
 
 using namespace troupe;
 
 namespace {
-
-struct Softsign {
-  template <class T>
-  T operator()(T x) const {
-    const T d = 1 + std::abs(x);
-    return d > std::numeric_limits<T>::max() ? std::copysign(T(1), x) : x / d;
-  }
-};
-
-struct SoftsignGrad {
-  template <class T>
-  T operator()(T dy, T x) const {
-    const T d = 1 + std::abs(x);
-    return dy / d / d;  // d * d may overflow
-  }
-};
 
 std::vector<Output> softsign_grad(GradContext& c) {
   return {c.g.add("SoftsignGrad", {c.dy[0], c.x[0]})};
@@ -52,7 +37,8 @@ TROUPE_OPS(softsign) {
          .grad = softsign_grad,
          .elementwise = true,
          .doc = "y = x / (1 + |x|). Saturates like tanh, with heavier tails."})
-      .cpu(elementwise<Softsign>);
+      .cpu(elementwise<formula::Softsign>)
+      .cuda(cuda::elementwise<formula::Softsign>);
   r.add({.name = "SoftsignGrad",
          .in = {"dy", "x"},
          .out = {"dx"},
@@ -61,5 +47,6 @@ TROUPE_OPS(softsign) {
          .grad = softsign_grad_grad,
          .elementwise = true,
          .doc = "dx = dy / (1 + |x|)^2: the gradient of Softsign."})
-      .cpu(elementwise<SoftsignGrad>);
+      .cpu(elementwise<formula::SoftsignGrad>)
+      .cuda(cuda::elementwise<formula::SoftsignGrad>);
 }

@@ -25,6 +25,11 @@ class Broadcast {
   }
   const Shape& out() const { return out_; }
   std::int64_t elements() const { return out_.elements(); }
+  // The merged dimensions, the last of which varies fastest; at least one. Strides are in elements,
+  // 0 where input i does not vary.
+  int rank() const { return rank_; }
+  std::int64_t dim(int d) const { return dims_[std::size_t(d)]; }
+  std::int64_t stride(int i, int d) const { return strides_[std::size_t(i)][std::size_t(d)]; }
 
   // Calls row(o, at, n, steps) for stretches that cover output elements `range` in order: n outputs
   // from offset o on, whose i-th inputs start at at[i] and advance by steps[i], 0 or 1.

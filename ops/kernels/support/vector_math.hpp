@@ -282,12 +282,6 @@ inline V erf_slope(V dy, V x) {
   return in_double(wide, dy, x);
 }
 
-inline double erf_slope(double dy, double x) {
-  const double square = x * x, rest = std::fma(x, x, -square);  // which e^-x^2 would show
-  const double e = std::exp(-square);
-  return dy * 1.1283791670955126 * (e == 0 ? e : e - e * rest);
-}
-
 // sin x (quarters = 0) and cos x (1), of a float, or of a double that was one: accurate where |x|
 // is kTurned at most. pi / 2 is split like ln 2 above, so that n parts of a float's 11 bits are
 // exact.

@@ -1,0 +1,78 @@
+// Kernels of GPUs on the emulated one, for tests of this process.
+#pragma once
+
+#include <future>
+#include <memory>
+#include <vector>
+
+#include "devices/cuda/cuda_device.hpp"
+#include "ops/op.hpp"
+#include "tests/devices/cuda/fake_driver.hpp"
+
+namespace troupe::test {
+
+// The fake driver, and the compiler that knows its functions.
+inline cuda::Search emulated_search() {
+  return {{build_dir() + "/fake-cuda", build_dir() + "/fake-nvrtc"}, false};
+}
+
+// `fake`: what the driver is like (tests/fake_cuda/fake_cuda.hpp).
+inline std::unique_ptr<CudaDevice> emulated_gpu(const std::string& fake = "") {
+  const FakeCuda on(fake);
+  CudaOptions options;
+  options.search = emulated_search();
+  options.memory = std::size_t{16} << 20;
+  return make_cuda_device(DeviceName::parse("/job:worker/task:0/cuda:0").value(), options).value();
+}
+
+// `t` in memory of the device.
+inline Tensor on_device(Device& device, const Tensor& t) {
+  Tensor there = Tensor::make(t.dtype(), t.shape(), device.allocator()).value();
+  device.stream().wait(device.copy(t, there));
+  return there;
+}
+inline Expected<Tensor> on_host(Device& device, const Tensor& t) {
+  TROUPE_TRY(Tensor here, Tensor::make(t.dtype(), t.shape(), device.host_allocator()));
+  std::promise<Status> copied;
+  device.on_complete(device.copy(t, here), [&](Status s) { copied.set_value(std::move(s)); });
+  TROUPE_TRY(copied.get_future().get());
+  return here;
+}
+
+// One call of the node's CUDA kernel, on inputs of the host. With `in_place` it may write over all
+// of them.
+inline Expected<std::vector<Tensor>> run_on_gpu(const OpTable& table, CudaDevice& device,
+                                                const NodeDef& node,
+                                                const std::vector<Tensor>& inputs,
+                                                bool in_place = false) {
+  const OpInfo& op = *table.ops.find(node.op);
+  TROUPE_TRY(auto kernel, table.kernels.make(node, op, "CUDA"));
+  Kernel* const kernels[] = {kernel.get()};
+  TROUPE_TRY(device.prepare(kernels));
+  std::vector<Slot> in(inputs.size()), out(node.out_types.size());
+  std::vector<std::uint32_t> slots, readers(inputs.size(), in_place ? 1 : 2);
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    slots.push_back(std::uint32_t(i));
+    const bool host = op.in[std::min(i, op.in.size() - 1)].host;
+    in[i].tensor = host ? inputs[i] : on_device(device, inputs[i]);
+  }
+  InlineLanes lanes;
+  const KernelPlace place{.device = &device, .lanes = &lanes};
+  KernelContext ctx({.slots = in.data(),
+                     .input_slots = slots.data(),
+                     .readers = readers.data(),
+                     .outputs = out.data(),
+                     .inputs = std::uint16_t(in.size()),
+                     .n_outputs = std::uint16_t(out.size()),
+                     .place = &place});
+  TROUPE_TRY(kernel->compute(ctx));
+  std::vector<Tensor> results;
+  for (const Slot& slot : out) {
+    const bool host = slot.tensor.space() == MemorySpace::host;
+    TROUPE_TRY(Tensor made, host ? Expected<Tensor>(slot.tensor) : on_host(device, slot.tensor));
+    results.push_back(std::move(made));
+  }
+  return results;
+}
+
+}  // namespace troupe::test
