@@ -46,7 +46,9 @@ CatalogueEntry describe(const OpTable& table, const OpInfo& op, std::string file
   entry.file = std::move(file);
   find_gradients(table.ops, entry);
   for (const DeviceType& type : table.devices.all())
-    if (table.kernels.find(op.def.name, type.name) != nullptr) entry.devices.push_back(type.name);
+    if (const auto* kernel = table.kernels.find(op.def.name, type.name);
+        kernel != nullptr && kernel->runs != KernelRegistry::Entry::Runs::beside_gpu)
+      entry.devices.push_back(type.name);
   for (const detail::OtherNames& other : detail::other_names()) {
     if (other.op != op.def.name) continue;
     entry.tensorflow = other.tensorflow;

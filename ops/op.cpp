@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/compile.hpp"
+#include "ops/cuda/host_kernel.hpp"
 #include "ops/fake_kernel.hpp"
 #include "ops/fake_list_kernel.hpp"
 
@@ -59,6 +60,10 @@ const std::vector<std::int64_t>& KernelSpec::ints_attr(std::string_view name) co
 Status KernelRegistry::add(std::string op, std::string device_type, Entry entry) {
   auto [it, added] = kernels_.try_emplace({std::move(op), std::move(device_type)}, entry);
   if (added) return ok_status();
+  if (it->second.runs == Entry::Runs::beside_gpu) {
+    it->second = std::move(entry);
+    return ok_status();
+  }
   return already_exists(
       fmt::format("op {} has a kernel for {} already", it->first.first, it->first.second));
 }
@@ -93,7 +98,14 @@ Expected<std::unique_ptr<Kernel>> KernelRegistry::make(const NodeDef& node, cons
                                          node.op, dtype_name(*type)));
   KernelSpec spec{node, op};
   TROUPE_TRY(auto kernel, entry->factory(spec));
-  return entry->fake ? fake_kernel(std::move(kernel), spec) : std::move(kernel);
+  switch (entry->runs) {
+    case Entry::Runs::behind_fake:
+      return fake_kernel(std::move(kernel), spec);
+    case Entry::Runs::beside_gpu:
+      return cuda::host_kernel(std::move(kernel), spec);
+    default:
+      return kernel;
+  }
 }
 
 KernelIndex KernelRegistry::index() const {
@@ -155,10 +167,18 @@ OpTable::Entry& OpTable::Entry::cpu(KernelFactory factory, std::string_view type
   KernelRegistry::Entry entry{factory, parse_types(types.empty() ? types_ : types, op_)};
   Status added = table_.kernels.add(op_, "CPU", entry);
   TROUPE_CHECK(added.ok(), added.text());
-  if (!runs_on_fake(*table_.ops.find(op_))) return *this;
-  entry.fake = true;
+  const OpInfo& op = *table_.ops.find(op_);
+  // A variable is where it is, also for rules that no GPU has.
+  if (op.is(External::Order::write) && op.def.external.resource == "variable") {
+    entry.runs = KernelRegistry::Entry::Runs::beside_gpu;
+    std::erase(entry.types, DType::string);
+    added = table_.kernels.add(op_, "CUDA", entry);
+    TROUPE_CHECK(added.ok(), added.text());
+  }
+  if (!runs_on_fake(op)) return *this;
+  entry.runs = KernelRegistry::Entry::Runs::behind_fake;
   // Which live in host memory only; lists do as well, with elements that need not.
-  const bool lists = takes_lists(*table_.ops.find(op_));
+  const bool lists = takes_lists(op);
   std::erase_if(entry.types,
                 [lists](DType t) { return t == DType::string || (t == DType::list && !lists); });
   added = table_.kernels.add(op_, "FAKE", std::move(entry));

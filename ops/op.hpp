@@ -43,9 +43,11 @@ class KernelRegistry {
   struct Entry {
     KernelFactory factory = nullptr;
     std::vector<DType> types;  // of attribute T; empty: any
-    bool fake = false;         // `factory` makes the CPU kernel, which the fake device wraps
+    // What runs: the kernel of `factory`, or that of a CPU behind the fake device or beside a GPU.
+    enum class Runs : std::uint8_t { itself, behind_fake, beside_gpu } runs = Runs::itself;
   };
-  // already_exists for a second kernel of the same op and device type: ambiguity is an error.
+  // already_exists for a second kernel of the same op and device type: ambiguity is an error. One
+  // of its own replaces what runs beside a GPU.
   Status add(std::string op, std::string device_type, Entry entry);
   const Entry* find(std::string_view op, std::string_view device_type) const;
   // Devices of `device_type` also run the kernels of `other` (DeviceType::kernels_of).

@@ -217,7 +217,7 @@ Status check_types(const LoggedWrite& write, std::span<const VariableMeta> targe
 
 Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const NodeDef& node,
                                                       std::vector<std::string> targets,
-                                                      const Device& device) {
+                                                      Device& device) {
   TROUPE_TRY(const OpInfo* op, ops.ops.lookup(node.op));
   auto rule = std::make_shared<RuleWithKernel>();
   rule->op = node.op;
@@ -238,6 +238,8 @@ Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const 
         std::count(op->def.reduce.begin(), op->def.reduce.end(), op->in[i].name) > 0);
   rule->targets = std::move(targets);
   TROUPE_TRY(auto kernel, ops.kernels.make(node, *op, *device.name().type));
+  Kernel* const one = kernel.get();
+  TROUPE_TRY(device.prepare({&one, 1}).in("in node '" + node.name + "'"));
   rule->kernel = std::move(kernel);
   rule->hash = rule_hash(*rule);
   return std::shared_ptr<const UpdateRule>(std::move(rule));

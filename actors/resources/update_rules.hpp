@@ -21,11 +21,11 @@ struct RuleWithKernel : UpdateRule {
 };
 
 // The rule of a write node on that device. `targets` are the variables of its handles, in order.
-// Errors: those of KernelRegistry::make; unimplemented for replicas on a device whose memory the
-// host cannot read.
+// Prepares the device. Errors: those of KernelRegistry::make and Device::prepare; unimplemented for
+// replicas on a device whose memory the host cannot read.
 Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const NodeDef& node,
                                                       std::vector<std::string> targets,
-                                                      const Device& device);
+                                                      Device& device);
 
 // Checks writes with the op's shape function and the current shapes of its variables. Memory comes
 // from the device that holds the variables, which outlives the rules.

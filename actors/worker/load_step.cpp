@@ -13,7 +13,7 @@
 namespace troupe {
 Expected<std::unordered_map<std::uint32_t, WriteInfo>> write_infos(const Plan& plan,
                                                                    const OpTable& ops,
-                                                                   const Device& device) {
+                                                                   Device& device) {
   std::unordered_map<std::uint32_t, WriteInfo> infos;
   std::map<std::string, std::uint32_t> first;  // original name -> node whose rule is shared
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {

@@ -25,7 +25,7 @@ namespace troupe {
 // The write nodes of a plan with their rules. Copies of a node for replicas share one rule and key.
 Expected<std::unordered_map<std::uint32_t, WriteInfo>> write_infos(const Plan& plan,
                                                                    const OpTable& ops,
-                                                                   const Device& device);
+                                                                   Device& device);
 
 // For each read of an epoch after 0, the keys of earlier writes of its variable.
 std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> reads_after(

@@ -21,13 +21,12 @@ class Elementwise final : public DeviceKernel {
   std::span<GpuFunction> functions() override { return {&function_, 1}; }
 
   Status compute(KernelContext& ctx) override {
-    std::array<const Shape*, N> shapes;
-    for (int i = 0; i < N; ++i) shapes[std::size_t(i)] = &ctx.input(i).shape();
-    if (shapes_ == Shapes::equal)
-      for (const Shape* shape : shapes)
-        if (*shape != *shapes[0])
-          return invalid_argument("the inputs are " + shapes[0]->text() + " and " + shape->text());
-    TROUPE_TRY(auto meet, Broadcast<N>::of(shapes));
+    std::array<Shape, N> shapes;
+    for (int i = 0; i < N; ++i) shapes[std::size_t(i)] = ctx.input(i).shape();
+    if constexpr (N == 2) TROUPE_TRY(fit(shapes[0], shapes[1]));
+    std::array<const Shape*, N> meeting;
+    for (std::size_t i = 0; i < N; ++i) meeting[i] = &shapes[i];
+    TROUPE_TRY(auto meet, Broadcast<N>::of(meeting));
     TROUPE_TRY(Tensor y, result(ctx, meet.out()));
     device::ElementwiseArgs<N> args{};
     args.n = y.elements();
@@ -44,6 +43,21 @@ class Elementwise final : public DeviceKernel {
   }
 
  private:
+  // What stands where the second input is along the dimensions of the first.
+  Status fit(const Shape& first, Shape& second) const {
+    const int rank = second.rank();
+    bool fits = true;
+    if (shapes_ == Shapes::equal) fits = second == first;
+    if (shapes_ == Shapes::last)
+      fits = rank == 1 && first.rank() >= 1 && second.dim(0) == first.dim(first.rank() - 1);
+    if (shapes_ == Shapes::first) {
+      fits = rank <= first.rank() && Shape(first.dims().first(std::size_t(rank))) == second;
+      for (int i = rank; fits && i < first.rank(); ++i) second.append(1);
+    }
+    if (fits) return ok_status();
+    return invalid_argument("inputs of shapes " + first.text() + " and " + second.text() +
+                            " do not fit");
+  }
   Expected<Tensor> result(const KernelContext& ctx, const Shape& shape) const {
     for (int i = 0; i < N; ++i) {
       const Tensor& in = ctx.input(i);

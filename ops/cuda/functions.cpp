@@ -7,22 +7,30 @@
 namespace troupe::cuda {
 namespace {
 
-// Every way to give the attributes of `op` that are types: one node for each.
+// What an attribute may be. Functions depend on types and truth values alone.
+std::vector<Attr> values_of(const AttrSpec& spec) {
+  if (spec.kind == "type") return {spec.types.begin(), spec.types.end()};
+  if (spec.kind == "bool") return {Attr(false), Attr(true)};
+  if (spec.fallback) return {*spec.fallback};
+  if (spec.kind == "shape") return {Attr(PartialShape::scalar())};
+  if (spec.kind == "tensor") return {Attr(Tensor::of(Shape{}, {0.0f}))};
+  if (spec.kind == "int") return {Attr(0)};
+  if (spec.kind == "float") return {Attr(0.0)};
+  if (spec.kind == "string") return {Attr(spec.strings.empty() ? "" : spec.strings.front())};
+  if (spec.kind == "list(int)") return {Attr(std::vector<std::int64_t>())};
+  return {};
+}
+
+// Every way to give the attributes of `op`: one node for each.
 std::vector<AttrMap> typings(const OpInfo& op) {
   std::vector<AttrMap> all(1);
   for (const AttrSpec& spec : op.attrs) {
     std::vector<AttrMap> more;
-    for (const AttrMap& attrs : all) {
-      if (spec.kind != "type") {
+    for (const AttrMap& attrs : all)
+      for (const Attr& value : values_of(spec)) {
         more.push_back(attrs);
-        if (spec.fallback) more.back().emplace(spec.name, *spec.fallback);
-        continue;
+        more.back().emplace(spec.name, value);
       }
-      for (DType type : spec.types) {
-        more.push_back(attrs);
-        more.back().emplace(spec.name, Attr(type));
-      }
-    }
     all = std::move(more);
   }
   return all;

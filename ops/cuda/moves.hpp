@@ -1,12 +1,33 @@
 // Tensors of GPUs that are made of others by moving elements.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
+#include <span>
 
+#include "devices/cuda/gpu_kernel.hpp"
 #include "ops/op.hpp"
 
 namespace troupe::cuda {
 
+// Repeats tensors of one type along dimensions in which they have one element.
+class Repeater {
+ public:
+  explicit Repeater(DType dtype);
+  std::span<GpuFunction> functions() { return functions_; }
+  // x under the shape `out`, to which `like` broadcasts: x has its elements. Floats are multiplied
+  // by `scale` before, if there is one.
+  Expected<Tensor> operator()(const KernelContext& ctx, const Tensor& x, const Shape& like,
+                              const Shape& out, std::optional<double> scale = {}) const;
+
+ private:
+  DType dtype_;
+  std::array<GpuFunction, 2> functions_;  // moved, scaled (of floats)
+};
+
+// Const: copied to the device once.
+Expected<std::unique_ptr<Kernel>> constant(const KernelSpec& spec);
 // y = x, without a copy.
 Expected<std::unique_ptr<Kernel>> pass(const KernelSpec& spec);
 

@@ -35,6 +35,13 @@ struct SquaredDifference {
     return wrapping(a, b, [](auto x, auto y) { return (x - y) * (x - y); });
   }
 };
+struct ScaleRow {  // what is scaled by 0 is 0, even where it is infinite or NaN
+  template <class T>
+  constexpr T operator()(T x, T scale) const {
+    const T y = x * scale;
+    return scale == T(0) && y != y ? T(0) : y;
+  }
+};
 struct Maximum {  // NaN wins
   template <class T>
   constexpr T operator()(T a, T b) const {

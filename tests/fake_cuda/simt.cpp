@@ -15,7 +15,7 @@
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(TROUPE_SIMT_TSAN)
 #include <sanitizer/tsan_interface.h>
 #endif
 
@@ -38,7 +38,7 @@ extern "C" void troupe_switch_stacks(void** save, void* load);
 namespace troupe::simt {
 namespace {
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(TROUPE_SIMT_TSAN)
 constexpr bool kTsan = true;
 void tsan_acquire(void* at) { __tsan_acquire(at); }
 void tsan_release(void* at) { __tsan_release(at); }
@@ -147,7 +147,7 @@ void Machine::switch_to(Fiber& to) {
   __sanitizer_start_switch_fiber(&from.asan, to.stack ? to.stack : host_stack_,
                                  to.stack ? kStack : host_stack_bytes_);
 #endif
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(TROUPE_SIMT_TSAN)
   __tsan_switch_to_fiber(to.tsan, __tsan_switch_to_fiber_no_sync);
 #endif
   troupe_switch_stacks(&from.top, to.top);
@@ -212,7 +212,7 @@ Fiber& Machine::make_fiber() {
   void** top = reinterpret_cast<void**>(fiber->stack + kStack) - 1;
   *--top = reinterpret_cast<void*>(&fiber_main);
   fiber->top = top - 6;  // the registers
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(TROUPE_SIMT_TSAN)
   fiber->tsan = __tsan_create_fiber(0);
 #endif
   fibers_.push_back(std::move(fiber));
@@ -337,6 +337,11 @@ void Machine::run(const Launch& launch, void (*body)(const void*), const void* a
   threads_.assign(threads, Thread{});
   warps_.assign((threads + 31) / 32, Warp{});
   order_.resize(threads);
+  // The sanitizer sees the copies of vectors that grow.
+  ready_.reserve(2 * threads);
+  fibers_.reserve(1025);
+  idle_.reserve(1025);
+  variables_.reserve(16);
   for (unsigned i = 0; i < threads; ++i) {
     order_[i] = threads_[i].number = i;
     threads_[i].index = {i % b.x, i / b.x % b.y, i / b.x / b.y};
@@ -344,7 +349,7 @@ void Machine::run(const Launch& launch, void (*body)(const void*), const void* a
   blockDim = b;
   gridDim = g;
   now_ = &scheduler_;
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(TROUPE_SIMT_TSAN)
   scheduler_.tsan = __tsan_get_current_fiber();
 #endif
   tsan_release(&launch_key_);

@@ -7,7 +7,8 @@
 //   plain       logic, barriers, shuffles; threads that never wait share one fiber
 //   asan, ubsan errors of memory, block memory included
 //   tsan        races of kernels: each thread is a fiber of the sanitizer, and only barriers, warp
-//               operations and the end of the launch order them
+//               operations and the end of the launch order them. simt.cpp is then compiled without
+//               the sanitizer, with TROUPE_SIMT_TSAN: its own memory belongs to no thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,8 @@
 // To a larger shape and back: BroadcastTo, SumToShape, SumToShapeOf.
+#include "ops/cuda/device_kernel.hpp"
+#include "ops/cuda/moves.hpp"
+#include "ops/cuda/reduce.hpp"
+#include "ops/formulas/reduction.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/moves.hpp"
@@ -86,6 +90,46 @@ Status broadcast_to(KernelContext& ctx) {
   ctx.set_output(0, std::move(y));
   return ok_status();
 }
+class BroadcastToOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit BroadcastToOnGpu(const KernelSpec& s) : repeat_(s.type()) {}
+  std::span<cuda::GpuFunction> functions() override { return repeat_.functions(); }
+  Status compute(KernelContext& ctx) override {
+    TROUPE_TRY(auto dims, host_ints(ctx.input(1), "shape"));
+    TROUPE_TRY(Shape shape, checked_shape(dims));
+    TROUPE_TRY(Tensor y, repeat_(ctx, ctx.input(0), ctx.input(0).shape(), shape));
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  cuda::Repeater repeat_;
+};
+
+// SumToShape, and SumToShapeOf with a second input.
+class SumToOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit SumToOnGpu(const KernelSpec& s) : sum_(typeid(formula::SumOf), s.type(), true) {
+    if (s.op.in.size() == 1) target_ = s.shape_attr("shape").shape();
+  }
+  std::span<cuda::GpuFunction> functions() override { return sum_.functions(); }
+  Status compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    const Shape target = ctx.inputs() == 2 ? ctx.input(1).shape() : target_;
+    Tensor y = x;
+    if (x.shape() != target) {
+      TROUPE_TRY(auto axes, summed(x.shape(), target));
+      TROUPE_TRY(y, sum_(ctx, x, axes, target));
+    }
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  cuda::Reducer sum_;
+  Shape target_;
+};
+
 std::vector<Output> broadcast_to_grad(GradContext& c) {
   return {c.g.add("SumToShapeOf", {c.dy[0], c.x[0]}), Output()};
 }
@@ -101,7 +145,8 @@ TROUPE_OPS(broadcast) {
          .grad = broadcast_to_grad,
          .host = {"shape"},
          .doc = "x broadcast to `shape`."})
-      .cpu(kernel<broadcast_to>);
+      .cpu(kernel<broadcast_to>)
+      .cuda(make_kernel<BroadcastToOnGpu>, kPlainTypes);
   r.add({.name = "SumToShape",
          .in = {"x"},
          .out = {"y"},
@@ -111,7 +156,8 @@ TROUPE_OPS(broadcast) {
          .grad = sum_to_shape_grad,
          .doc = "x summed over the dimensions that broadcasting `shape` to the shape of x would "
                 "repeat: the gradient of a broadcast."})
-      .cpu(make_kernel<SumToShape>);
+      .cpu(make_kernel<SumToShape>)
+      .cuda(make_kernel<SumToOnGpu>);
   r.add({.name = "SumToShapeOf",
          .in = {"x", "like"},
          .out = {"y"},
@@ -119,5 +165,6 @@ TROUPE_OPS(broadcast) {
          .shape = sum_to_shape_of_shape,
          .grad = sum_to_shape_of_grad,
          .doc = "SumToShape with the shape of `like`; its values are not read."})
-      .cpu(kernel<sum_to_like>);
+      .cpu(kernel<sum_to_like>)
+      .cuda(make_kernel<SumToOnGpu>);
 }

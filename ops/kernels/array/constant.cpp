@@ -1,6 +1,10 @@
 // Where tensors come from: constants, fills, placeholders.
 #include <fmt/core.h>
 
+#include "ops/cuda/device_kernel.hpp"
+#include "ops/cuda/elementwise.hpp"
+#include "ops/cuda/moves.hpp"
+#include "ops/formulas/fills.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/elementwise.hpp"
 #include "ops/kernels/support/grad.hpp"
@@ -48,13 +52,23 @@ Status fill(KernelContext& ctx) {
 }
 std::vector<Output> fill_grad(GradContext& c) { return {Output(), c.g.add("Sum", {c.dy[0]})}; }
 
-template <int Value>
-struct Same {
-  static constexpr bool wraps = true;
-  template <class T>
-  T operator()(T) const {
-    return T(Value);
+class FillOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit FillOnGpu(const KernelSpec& s) : repeat_(s.type()) {}
+  std::span<cuda::GpuFunction> functions() override { return repeat_.functions(); }
+  Status compute(KernelContext& ctx) override {
+    TROUPE_TRY(auto dims, host_ints(ctx.input(0), "dims"));
+    TROUPE_TRY(Shape shape, checked_shape(dims));
+    const Tensor& value = ctx.input(1);
+    if (value.elements() != 1)
+      return invalid_argument("value must be a scalar, not " + value.shape().text());
+    TROUPE_TRY(Tensor y, repeat_(ctx, value, Shape{}, shape));
+    ctx.set_output(0, std::move(y));
+    return ok_status();
   }
+
+ private:
+  cuda::Repeater repeat_;
 };
 
 Status placeholder_shape(InferenceContext& c) {
@@ -73,7 +87,8 @@ TROUPE_OPS(constant) {
          .no_gradient = "no inputs",
          .cheap = true,
          .doc = "The tensor given as an attribute, of type T."})
-      .cpu(make_const);
+      .cpu(make_const)
+      .cuda(cuda::constant, kPlainTypes);
   r.add({.name = "Fill",
          .in = {"dims: Tdims", "value"},
          .out = {"y"},
@@ -83,7 +98,8 @@ TROUPE_OPS(constant) {
          .grad = fill_grad,
          .host = {"dims"},
          .doc = "A tensor of shape `dims` (a vector), filled with the scalar `value`."})
-      .cpu(kernel<fill>);
+      .cpu(kernel<fill>)
+      .cuda(make_kernel<FillOnGpu>, kPlainTypes);
   r.add({.name = "ZerosLike",
          .in = {"x"},
          .out = {"y"},
@@ -91,7 +107,8 @@ TROUPE_OPS(constant) {
          .shape = same_shape,
          .no_gradient = "the same for any x",
          .doc = "Zeros (false) with the shape and type of x."})
-      .cpu(elementwise<Same<0>, NumbersAndBool>);
+      .cpu(elementwise<formula::Filled<0>, NumbersAndBool>)
+      .cuda(cuda::elementwise<formula::Filled<0>>);
   r.add({.name = "OnesLike",
          .in = {"x"},
          .out = {"y"},
@@ -99,7 +116,8 @@ TROUPE_OPS(constant) {
          .shape = same_shape,
          .no_gradient = "the same for any x",
          .doc = "Ones (true) with the shape and type of x."})
-      .cpu(elementwise<Same<1>, NumbersAndBool>);
+      .cpu(elementwise<formula::Filled<1>, NumbersAndBool>)
+      .cuda(cuda::elementwise<formula::Filled<1>>);
   r.add({.name = "Placeholder",
          .out = {"y"},
          .types = kAllTypes,

@@ -189,11 +189,14 @@ OpDef identity(std::string name, GradFn grad, std::string doc) {
 
 TROUPE_OPS(metadata) {
   r.add(metadata_op("Shape", shape_ints, "The shape of x as a vector in host memory."))
-      .cpu(metadata<0>);
+      .cpu(metadata<0>)
+      .cuda(metadata<0>, kPlainTypes);
   r.add(metadata_op("Rank", rank_ints, "The number of dimensions of x, in host memory."))
-      .cpu(metadata<1>);
+      .cpu(metadata<1>)
+      .cuda(metadata<1>, kPlainTypes);
   r.add(metadata_op("Size", size_ints, "The number of elements of x, in host memory."))
-      .cpu(metadata<2>);
+      .cpu(metadata<2>)
+      .cuda(metadata<2>, kPlainTypes);
 }
 
 TROUPE_OPS(reshape) {
@@ -209,7 +212,8 @@ TROUPE_OPS(reshape) {
          .cheap = true,
          .doc = "The elements of x, in the same order, in another shape. One dimension may be -1: "
                 "it follows from the number of elements."})
-      .cpu(kernel<reshape>);
+      .cpu(kernel<reshape>)
+      .cuda(kernel<reshape>, kPlainTypes);
   r.add({.name = "ExpandDims",
          .in = {"x"},
          .out = {"y"},
@@ -221,7 +225,8 @@ TROUPE_OPS(reshape) {
          .cheap = true,
          .doc = "x with a new dimension of size 1 at position `axis` of the result; a negative "
                 "axis counts from the end."})
-      .cpu(make_kernel<ExpandDims>);
+      .cpu(make_kernel<ExpandDims>)
+      .cuda(make_kernel<ExpandDims>, kPlainTypes);
   r.add({.name = "Squeeze",
          .in = {"x"},
          .out = {"y"},
@@ -233,16 +238,22 @@ TROUPE_OPS(reshape) {
          .cheap = true,
          .doc = "x without the dimensions `axes`, whose size must be 1; if the list is empty, "
                 "without all dimensions of size 1."})
-      .cpu(make_kernel<Squeeze>);
+      .cpu(make_kernel<Squeeze>)
+      .cuda(make_kernel<Squeeze>, kPlainTypes);
 }
 
 TROUPE_OPS(identity) {
-  r.add(identity("Identity", identity_grad, "y = x.")).cpu(kernel<pass>);
-  r.add(identity("StopGradient", nullptr, "y = x; gradients end here.")).cpu(kernel<pass>);
+  r.add(identity("Identity", identity_grad, "y = x."))
+      .cpu(kernel<pass>)
+      .cuda(kernel<pass>, kPlainTypes);
+  r.add(identity("StopGradient", nullptr, "y = x; gradients end here."))
+      .cpu(kernel<pass>)
+      .cuda(kernel<pass>, kPlainTypes);
   r.add({.name = "NoOp",
          .shape = no_outputs,
          .no_gradient = "no outputs",
          .cheap = true,
          .doc = "Does nothing; it takes and gives control edges."})
-      .cpu(kernel<nothing>);
+      .cpu(kernel<nothing>)
+      .cuda(kernel<nothing>);
 }

@@ -1,4 +1,5 @@
 // MatMul: the product of two matrices, either of them transposed on the way.
+#include "ops/cuda/matmul.hpp"
 #include "devices/chunks.hpp"
 #include "ops/kernels/support/bf16_product.hpp"
 #include "ops/kernels/support/packed_product.hpp"
@@ -173,5 +174,6 @@ TROUPE_OPS(matmul) {
                 "an operand is stored transposed. k = 0 gives zeros. f16 and bf16 are summed in "
                 "f32 and rounded once; on AVX-512, subnormal elements and sums of bf16 count as 0. "
                 "Integers wrap around."})
-      .cpu(matmul_kernel);
+      .cpu(matmul_kernel)
+      .cuda(cuda::matmul);
 }

@@ -3,6 +3,10 @@
 
 #include <fmt/core.h>
 
+#include "ops/cuda/device_kernel.hpp"
+#include "ops/cuda/moves.hpp"
+#include "ops/cuda/reduce.hpp"
+#include "ops/formulas/reduction.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/moves.hpp"
@@ -125,6 +129,29 @@ Expected<std::unique_ptr<Kernel>> reducing(const KernelSpec& spec) {
   return std::unique_ptr<Kernel>(new ReduceKernel(spec, reduce_table<Op>(List{})));
 }
 
+template <class Formula, bool wraps = false>
+class ReduceOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit ReduceOnGpu(const KernelSpec& s)
+      : axes_(s.ints_attr("axes")),
+        keep_(s.bool_attr("keep_dims")),
+        reduce_(typeid(Formula), s.type(), wraps) {}
+  std::span<cuda::GpuFunction> functions() override { return reduce_.functions(); }
+  Status compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    TROUPE_TRY(auto reduced, axis_set(axes_, x.rank()));
+    TROUPE_TRY(PartialShape shape, reduced_shape(x.shape(), reduced, keep_));
+    TROUPE_TRY(Tensor y, reduce_(ctx, x, reduced, shape.shape()));
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  std::vector<std::int64_t> axes_;
+  bool keep_;
+  cuda::Reducer reduce_;
+};
+
 // Spread: the adjoint of Sum and Mean. Each element of dy goes to all that were reduced to it.
 Status spread_shape(InferenceContext& c) { return set_shape_from(c, 1); }
 struct Scaled {
@@ -181,6 +208,38 @@ class Spread final : public Kernel {
   std::vector<std::int64_t> axes_;
   bool mean_;
   DType dtype_;
+};
+class SpreadOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit SpreadOnGpu(const KernelSpec& s)
+      : axes_(s.ints_attr("axes")), mean_(s.bool_attr("mean")), repeat_(s.type()) {}
+  std::span<cuda::GpuFunction> functions() override { return repeat_.functions(); }
+  Status compute(KernelContext& ctx) override {
+    TROUPE_TRY(auto dims, host_ints(ctx.input(1), "shape"));
+    TROUPE_TRY(Shape shape, checked_shape(dims));
+    TROUPE_TRY(auto reduced, axis_set(axes_, shape.rank()));
+    Shape kept = shape;
+    std::int64_t count = 1;
+    for (int i = 0; i < shape.rank(); ++i)
+      if (reduced[std::size_t(i)]) {
+        count *= shape.dim(i);
+        kept.set_dim(i, 1);
+      }
+    const Tensor& dy = ctx.input(0);
+    if (dy.elements() != kept.elements())
+      return invalid_argument("dy is " + dy.shape().text() + ", not " + kept.text());
+    // As the CPU divides: f64 as double, all others as float.
+    std::optional<double> scale;
+    if (mean_) scale = dy.dtype() == DType::f64 ? 1 / double(count) : double(1 / float(count));
+    TROUPE_TRY(Tensor dx, repeat_(ctx, dy, kept, shape, scale));
+    ctx.set_output(0, std::move(dx));
+    return ok_status();
+  }
+
+ private:
+  std::vector<std::int64_t> axes_;
+  bool mean_;
+  cuda::Repeater repeat_;
 };
 Output spread(GradContext& c, Output dy, bool mean) {
   return c.g.add("Spread", {dy, c.g.add("Shape", {c.x[0]})},
@@ -379,23 +438,31 @@ OpDef reduction(std::string name, std::string types, GradFn grad, std::string do
 }  // namespace
 
 TROUPE_OPS(reduction) {
-  r.add(reduction("Sum", kNumbers, sum_grad, "The sum. Integers wrap around.")).cpu(sum_kernel);
+  r.add(reduction("Sum", kNumbers, sum_grad, "The sum. Integers wrap around."))
+      .cpu(sum_kernel)
+      .cuda(make_kernel<ReduceOnGpu<formula::SumOf, true>>);
   r.add(reduction("Mean", kFloats, mean_grad, "The mean; NaN for an empty input."))
-      .cpu(reducing<ReduceMean, Floats>);
+      .cpu(reducing<ReduceMean, Floats>)
+      .cuda(make_kernel<ReduceOnGpu<formula::MeanOf>>);
   r.add(reduction("Prod", kNumbers, prod_grad, "The product. Integers wrap around."))
-      .cpu(reducing<ReduceProd, Numbers>);
+      .cpu(reducing<ReduceProd, Numbers>)
+      .cuda(make_kernel<ReduceOnGpu<formula::ProdOf, true>>);
   r.add(reduction("Max", kNumbers, extremum_grad,
                   "The maximum; NaN if any element is NaN. For an empty input it is -inf, or the "
                   "lowest integer. Equal maxima share the gradient equally."))
-      .cpu(reducing<ReduceMax, Numbers>);
+      .cpu(reducing<ReduceMax, Numbers>)
+      .cuda(make_kernel<ReduceOnGpu<formula::MaxOf>>);
   r.add(reduction("Min", kNumbers, extremum_grad,
                   "The minimum; NaN if any element is NaN. For an empty input it is inf, or the "
                   "highest integer. Equal minima share the gradient equally."))
-      .cpu(reducing<ReduceMin, Numbers>);
+      .cpu(reducing<ReduceMin, Numbers>)
+      .cuda(make_kernel<ReduceOnGpu<formula::MinOf>>);
   r.add(reduction("All", "bool", nullptr, "True if all elements are true."))
-      .cpu(reducing<ReduceAll, Types<bool>>);
+      .cpu(reducing<ReduceAll, Types<bool>>)
+      .cuda(make_kernel<ReduceOnGpu<formula::AllOf>>);
   r.add(reduction("Any", "bool", nullptr, "True if any element is true."))
-      .cpu(reducing<ReduceAny, Types<bool>>);
+      .cpu(reducing<ReduceAny, Types<bool>>)
+      .cuda(make_kernel<ReduceOnGpu<formula::AnyOf>>);
 }
 
 TROUPE_OPS(reduction_gradients) {
@@ -410,7 +477,8 @@ TROUPE_OPS(reduction_gradients) {
          .doc = "dy, shaped like a reduction over `axes` of a tensor of `shape` (with or without "
                 "the reduced dimensions), repeated along them; divided by their size for `mean`. "
                 "The gradient of Sum and Mean."})
-      .cpu(make_kernel<Spread>);
+      .cpu(make_kernel<Spread>)
+      .cuda(make_kernel<SpreadOnGpu>);
   r.add({.name = "ProdGrad",
          .in = {"dy", "x"},
          .out = {"dx"},

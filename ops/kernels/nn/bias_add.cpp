@@ -1,4 +1,9 @@
 // BiasAdd: one value per channel, the last dimension, added to every row; and its gradient.
+#include "ops/cuda/device_kernel.hpp"
+#include "ops/cuda/elementwise.hpp"
+#include "ops/cuda/reduce.hpp"
+#include "ops/formulas/arithmetic.hpp"
+#include "ops/formulas/reduction.hpp"
 #include "ops/kernels/support/columns.hpp"
 #include "ops/kernels/support/typed.hpp"
 #include "ops/op.hpp"
@@ -81,6 +86,25 @@ struct BiasAddGrad {
   }
 };
 
+class BiasAddGradOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit BiasAddGradOnGpu(const KernelSpec& s)
+      : sum_(typeid(formula::SumOf), s.type(), false) {}
+  std::span<cuda::GpuFunction> functions() override { return sum_.functions(); }
+  Status compute(KernelContext& c) override {
+    const Tensor& dy = c.input(0);
+    if (dy.rank() < 1) return invalid_argument("BiasAddGrad wants at least one dimension");
+    std::vector<bool> rows(std::size_t(dy.rank()), true);
+    rows.back() = false;
+    TROUPE_TRY(Tensor db, sum_(c, dy, rows, Shape{dy.dim(dy.rank() - 1)}));
+    c.set_output(0, std::move(db));
+    return ok_status();
+  }
+
+ private:
+  cuda::Reducer sum_;
+};
+
 }  // namespace
 
 TROUPE_OPS(bias_add) {
@@ -91,7 +115,8 @@ TROUPE_OPS(bias_add) {
          .shape = bias_shape,
          .grad = bias_grad,
          .doc = "y = x + bias, where bias has one element per channel: the last dimension of x."})
-      .cpu(float_function<BiasAdd>);
+      .cpu(float_function<BiasAdd>)
+      .cuda(cuda::elementwise<formula::Add, cuda::Shapes::last>);
   r.add({.name = "BiasAddGrad",
          .in = {"dy"},
          .out = {"db"},
@@ -99,5 +124,6 @@ TROUPE_OPS(bias_add) {
          .shape = bias_grad_shape,
          .grad = bias_grad_grad,
          .doc = "The sum of dy over every dimension but the last. The sum has a fixed order."})
-      .cpu(float_function<BiasAddGrad>);
+      .cpu(float_function<BiasAddGrad>)
+      .cuda(make_kernel<BiasAddGradOnGpu>);
 }

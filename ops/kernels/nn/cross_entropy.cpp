@@ -3,6 +3,9 @@
 #include <string>
 
 #include "devices/chunks.hpp"
+#include "ops/cuda/elementwise.hpp"
+#include "ops/cuda/softmax.hpp"
+#include "ops/formulas/arithmetic.hpp"
 #include "ops/kernels/nn/softmax_rows.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/typed.hpp"
@@ -211,7 +214,8 @@ TROUPE_OPS(cross_entropy) {
          .grad = dense_grad,
          .doc = "The loss [...] of logits [...,C] against probabilities [...,C], one for each row; "
                 "backprop is d loss / d logits. No gradient flows to the labels."})
-      .cpu(float_function<Dense>);
+      .cpu(float_function<Dense>)
+      .cuda(cuda::cross_entropy);
   r.add({.name = "SparseSoftmaxCrossEntropyWithLogits",
          .in = {"logits", "labels: Tlabels"},
          .out = {"loss", "backprop"},
@@ -219,9 +223,11 @@ TROUPE_OPS(cross_entropy) {
          .attrs = {"Tlabels: type {i32 i64} = i64"},
          .shape = sparse_shape,
          .grad = sparse_grad,
+         .host = {"labels"},
          .doc = "The loss [...] of logits [...,C] against class numbers [...], one for each row; "
                 "backprop is d loss / d logits. A label outside [0, C) is invalid_argument."})
-      .cpu(sparse_kernel);
+      .cpu(sparse_kernel)
+      .cuda(cuda::sparse_cross_entropy);
   r.add({.name = "ScaleRows",
          .in = {"x", "scale"},
          .out = {"y"},
@@ -232,5 +238,6 @@ TROUPE_OPS(cross_entropy) {
              "y[i, ...] = x[i, ...] * scale[i], where the dimensions of scale are the first ones "
              "of x: the gradient of a loss per row. A row scaled by 0 is 0 everywhere, even where "
              "x is infinite or NaN."})
-      .cpu(float_function<ScaleRows>);
+      .cpu(float_function<ScaleRows>)
+      .cuda(cuda::elementwise<formula::ScaleRow, cuda::Shapes::first>);
 }

@@ -1,4 +1,5 @@
 // Softmax and LogSoftmax over the last dimension, with their gradients.
+#include "ops/cuda/softmax.hpp"
 #include "devices/chunks.hpp"
 #include "ops/kernels/nn/softmax_rows.hpp"
 #include "ops/kernels/support/grad.hpp"
@@ -124,7 +125,8 @@ TROUPE_OPS(softmax) {
          .shape = softmax_shape,
          .grad = softmax_grad,
          .doc = "y = e^logits / sum(e^logits) over the last dimension, without overflow."})
-      .cpu(float_function<RowFunction<Softmax>>);
+      .cpu(float_function<RowFunction<Softmax>>)
+      .cuda(cuda::softmax);
   r.add({.name = "SoftmaxGrad",
          .in = {"dy", "y"},
          .out = {"dx"},
@@ -132,7 +134,8 @@ TROUPE_OPS(softmax) {
          .shape = softmax_shape,
          .grad = softmax_grad_grad,
          .doc = "The gradient of Softmax, given its output y."})
-      .cpu(float_function<RowGradient<Softmax>>);
+      .cpu(float_function<RowGradient<Softmax>>)
+      .cuda(cuda::softmax);
   r.add({.name = "LogSoftmax",
          .in = {"logits"},
          .out = {"y"},
@@ -140,7 +143,8 @@ TROUPE_OPS(softmax) {
          .shape = softmax_shape,
          .grad = log_softmax_grad,
          .doc = "y = logits - log(sum(e^logits)) over the last dimension, without overflow."})
-      .cpu(float_function<RowFunction<LogSoftmax>>);
+      .cpu(float_function<RowFunction<LogSoftmax>>)
+      .cuda(cuda::softmax);
   r.add({.name = "LogSoftmaxGrad",
          .in = {"dy", "y"},
          .out = {"dx"},
@@ -148,5 +152,6 @@ TROUPE_OPS(softmax) {
          .shape = softmax_shape,
          .grad = log_softmax_grad_grad,
          .doc = "The gradient of LogSoftmax, given its output y."})
-      .cpu(float_function<RowGradient<LogSoftmax>>);
+      .cpu(float_function<RowGradient<LogSoftmax>>)
+      .cuda(cuda::softmax);
 }

@@ -1,7 +1,9 @@
 // ApplyAdam and ApplyAdamW: steps scaled by running moments of the gradient (Kingma and Ba, 2015),
 // the second with a decay of the variable beside them (Loshchilov and Hutter, 2019).
-#include <cmath>
+#include <array>
 
+#include "ops/cuda/update.hpp"
+#include "ops/formulas/updates.hpp"
 #include "ops/kernels/state/update_rows.hpp"
 
 using namespace troupe;
@@ -19,20 +21,10 @@ Status adapt(KernelContext& c) {
   TROUPE_TRY(auto v, NewValue<T>::of(c, 2));
   TROUPE_TRY(auto count, NewValue<std::int64_t>::of(c, 3));
   const std::int64_t t = *count.bring(0, 1) += 1;
-  const T lr = scalar_operand<T>(c, 4), beta1 = scalar_operand<T>(c, 5),
-          beta2 = scalar_operand<T>(c, 6);
-  // Both bias corrections in one factor, in double: they are costly once and cheap for ever. AdamW
-  // corrects v before epsilon is added.
-  const double root = std::sqrt(1 - std::pow(double(beta2), double(t)));
-  const T rate = T(double(lr) * root / (1 - std::pow(double(beta1), double(t))));
-  const T epsilon = T(double(scalar_operand<T>(c, 7)) * (Decays ? root : 1.0));
-  const T decay = Decays ? lr * scalar_operand<T>(c, kRows ? 8 : 9) : T(0);
-  auto step = [=](T& x, T& m_i, T& v_i, T g) {
-    m_i += (g - m_i) * (1 - beta1);
-    v_i += (g * g - v_i) * (1 - beta2);
-    if constexpr (Decays) x -= decay * x;
-    x -= rate * m_i / (std::sqrt(v_i) + epsilon);
-  };
+  std::array<const T*, 5> scalars{};
+  for (int i = 0; i < 4; ++i) scalars[std::size_t(i)] = c.input(4 + i).data<T>();
+  if (Decays) scalars[4] = c.input(kRows ? 8 : 9).data<T>();
+  const auto step = formula::AdamStep<T, Decays>::of(scalars.data(), t);
   TROUPE_TRY((update_by<T, kRows>(c, Decays && kRows ? 9 : 8, step, var, m, v)));
   c.set_output(0, var.take());
   c.set_output(1, m.take());
@@ -60,7 +52,7 @@ OpDef adam(std::string name, std::string doc) {
 }  // namespace
 
 TROUPE_OPS(adam) {
-  add_update<kernel<adapt_any<false>>>(
+  add_update<kernel<adapt_any<false>>, cuda::adam>(
       r, adam("ApplyAdam",
               "t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= lr "
               "sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon); step = t. m and v have "
@@ -73,7 +65,7 @@ TROUPE_OPS(adam) {
       "v have the shape of var, step is an i64 scalar. A gradient whose square overflows (in f32 "
       "above 1.8e19) makes v infinite and all later updates 0.");
   decaying.in.push_back("decay");
-  add_update<kernel<adapt_any<true>>>(r, std::move(decaying));
+  add_update<kernel<adapt_any<true>>, cuda::adam>(r, std::move(decaying));
   OpDef lazy = {.name = "ApplySparseAdam",
                 .in = {"var: resource", "m: resource", "v: resource", "step: resource of i64", "lr",
                        "beta1", "beta2", "epsilon"},
@@ -87,7 +79,8 @@ TROUPE_OPS(adam) {
   lazy_decaying.in.push_back("decay");
   lazy_decaying.doc =
       "ApplyAdamW for the rows at `indices` only: m, v and var of all other rows keep their values "
-      "and do not decay, although step = t counts for them, too. Rows with the same index are added "
+      "and do not decay, although step = t counts for them, too. Rows with the same index are "
+      "added "
       "up. An index out of range is an error.";
   add_rows_update<kernel<adapt_any<true, true>>>(r, std::move(lazy_decaying));
 }

@@ -1,4 +1,6 @@
 // Assign, AssignAdd, AssignSub: the plain writes.
+#include "ops/cuda/elementwise.hpp"
+#include "ops/formulas/arithmetic.hpp"
 #include "ops/kernels/state/update.hpp"
 
 using namespace troupe;
@@ -69,7 +71,8 @@ TROUPE_OPS(assign) {
              .combine = Combine::first,
              .doc = "Sets the variable to `value`, which may be its first. Of several replicas, "
                     "the value of the first one counts."}))
-      .cpu(kernel<assign>);
+      .cpu(kernel<assign>)
+      .cuda(kernel<assign>, kPlainTypes);
   r.add({.name = rule_on_values("Assign"),
          .in = {"value"},
          .out = {"new_value"},
@@ -88,8 +91,8 @@ TROUPE_OPS(assign) {
                  .combine = Combine::sum,
                  .doc = std::move(doc)};
   };
-  add_update<kernel<accumulate_any<1>>>(
+  add_update<kernel<accumulate_any<1>>, cuda::elementwise<formula::Add>>(
       r, accumulation("AssignAdd", "var += value, summed over replicas."));
-  add_update<kernel<accumulate_any<-1>>>(
+  add_update<kernel<accumulate_any<-1>>, cuda::elementwise<formula::Sub>>(
       r, accumulation("AssignSub", "var -= value, summed over replicas."));
 }

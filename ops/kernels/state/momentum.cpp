@@ -1,4 +1,6 @@
 // ApplyMomentum: gradient descent with a velocity, plain or Nesterov's.
+#include "ops/cuda/update.hpp"
+#include "ops/formulas/updates.hpp"
 #include "ops/kernels/state/update_rows.hpp"
 
 using namespace troupe;
@@ -10,11 +12,8 @@ template <class T, bool Nesterov, bool kRows>
 Status push(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   TROUPE_TRY(auto accum, NewValue<T>::of(c, 1));
-  const T lr = scalar_operand<T>(c, 2), momentum = scalar_operand<T>(c, kRows ? 3 : 4);
-  auto step = [=](T& x, T& velocity, T gradient) {
-    velocity = momentum * velocity + gradient;
-    x -= lr * (Nesterov ? gradient + momentum * velocity : velocity);
-  };
+  const formula::MomentumStep<T, Nesterov> step{scalar_operand<T>(c, 2),
+                                                scalar_operand<T>(c, kRows ? 3 : 4)};
   TROUPE_TRY((update_by<T, kRows>(c, kRows ? 4 : 3, step, var, accum)));
   c.set_output(0, var.take());
   c.set_output(1, accum.take());
@@ -36,7 +35,7 @@ Expected<std::unique_ptr<Kernel>> make_momentum(const KernelSpec& spec) {
 }  // namespace
 
 TROUPE_OPS(momentum) {
-  add_update<make_momentum<false>>(
+  add_update<make_momentum<false>, cuda::momentum>(
       r, {.name = "ApplyMomentum",
           .in = {"var: resource", "accum: resource", "lr", "grad", "momentum"},
           .types = "f32 f64",

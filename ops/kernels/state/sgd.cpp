@@ -1,4 +1,5 @@
 // ApplyGradientDescent: var -= lr * grad, and the same for some rows.
+#include "ops/cuda/update.hpp"
 #include "ops/kernels/state/update_rows.hpp"
 
 using namespace troupe;
@@ -24,7 +25,7 @@ Status descend_any(KernelContext& c) {
 }  // namespace
 
 TROUPE_OPS(sgd) {
-  add_update<kernel<descend_any<false>>>(
+  add_update<kernel<descend_any<false>>, cuda::descend>(
       r, {.name = "ApplyGradientDescent",
           .in = {"var: resource", "lr", "grad"},
           .types = "f32 f64",

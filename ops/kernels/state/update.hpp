@@ -51,6 +51,14 @@ void add_write(OpTable& table, const OpDef& def) {
 // The definition of "NAMEWhen" beside that of "NAME".
 OpDef only_when(const OpDef& write);
 
+// The same with a rule for GPUs (ops/cuda/update.hpp). "NAMEWhen" runs on the CPU beside them.
+template <KernelFactory kRule, KernelFactory kGpuRule>
+void add_update(OpTable& table, const OpDef& def) {
+  table.add(dense_update(def)).cpu(kRule).cuda(kGpuRule);
+  table.add(rule_on_values_op(dense_update(def))).cpu(checked_rule<kRule>);
+  add_write<only_when<kRule>>(table, only_when(def));
+}
+
 // Registers a dense write with its rule, and beside "NAME" the same as "NAMEWhen", which has one
 // more operand: a run in which that is false changes nothing. Of both also what they do to values.
 template <KernelFactory kRule>

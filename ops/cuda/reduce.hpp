@@ -1,0 +1,30 @@
+// Reductions of GPUs (ops/device/reduce.cuh). Which threads add up what depends on shapes alone.
+#pragma once
+
+#include <array>
+#include <span>
+#include <typeinfo>
+#include <vector>
+
+#include "devices/cuda/gpu_kernel.hpp"
+#include "ops/op.hpp"
+
+namespace troupe::cuda {
+
+// Reduces tensors of one type by one formula (ops/formulas/reduction.hpp).
+class Reducer {
+ public:
+  // `wraps`: signed integers have the bits of unsigned ones.
+  Reducer(const std::type_info& formula, DType dtype, bool wraps);
+
+  std::span<GpuFunction> functions() { return functions_; }
+  // `x` reduced over the dimensions in `reduced`, under the shape `out`.
+  Expected<Tensor> operator()(const KernelContext& ctx, const Tensor& x,
+                              const std::vector<bool>& reduced, const Shape& out) const;
+
+ private:
+  DType dtype_;
+  std::array<GpuFunction, 3> functions_;  // rows, columns, anything else
+};
+
+}  // namespace troupe::cuda

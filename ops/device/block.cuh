@@ -1,0 +1,40 @@
+// What the threads of a block do together.
+#pragma once
+
+#include "ops/device/types.cuh"
+
+namespace troupe::device {
+
+#if defined(__CUDA_ARCH__)
+// A variable of the block; Id tells several of one type apart.
+template <class A, int Id = 0>
+__device__ A& block_shared() {
+  __shared__ A a;
+  return a;
+}
+#endif
+
+// All threads of a warp get op of all values. The tree is fixed.
+template <class Op, class S>
+__device__ inline S warp_all(S value) {
+  for (int bits = 16; bits != 0; bits /= 2)
+    value = Op{}(value, __shfl_xor_sync(0xffffffffu, value, bits));
+  return value;
+}
+
+// All threads of a block get it. The tree depends on the size of the block alone. REQUIRES: whole
+// warps, all of which call this.
+template <class Op, class S>
+__device__ inline S block_all(S value) {
+  auto& of_warps = block_shared<S[32]>();
+  value = warp_all<Op>(value);
+  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+  const int warps = int(blockDim.x) / 32;
+  if (lane == 0) of_warps[warp] = value;
+  __syncthreads();
+  value = warp_all<Op>(lane < warps ? of_warps[lane] : Op::template start<S>());
+  __syncthreads();  // before they are written again
+  return value;
+}
+
+}  // namespace troupe::device

@@ -1,0 +1,216 @@
+// The rows of every op's table on the emulated GPU, where the op has a CUDA kernel, and the rules
+// that update variables, against the CPU. Sums are added up in another order, so floats may differ
+// in their last bits. Not run on hardware.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "ops/evaluate.hpp"
+#include "tests/ops/kernels/conformance.hpp"
+#include "tests/ops/kernels/cuda_kernels.hpp"
+#include "tests/ops/nn/nn_kernels.hpp"
+
+namespace troupe::test {
+namespace {
+
+using Runs = KernelRegistry::Entry::Runs;
+
+const OpTable& table() { return ops::builtin(); }
+
+CudaDevice& gpu() {
+  static auto device = emulated_gpu("order=7");
+  return *device;
+}
+
+template <class T>
+bool near(const Tensor& got, const Tensor& want, double tolerance) {
+  for (std::int64_t i = 0; i < want.elements(); ++i) {
+    const double a = double(got.data<T>()[i]), b = double(want.data<T>()[i]);
+    const bool equal = a == b || (std::isnan(a) && std::isnan(b)) ||
+                       std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b));
+    if (!equal) return false;
+  }
+  return true;
+}
+bool close(const Tensor& got, const Tensor& want) {
+  if (got.dtype() != want.dtype() || got.shape() != want.shape()) return false;
+  switch (want.dtype()) {
+    case DType::f32:
+      return near<float>(got, want, 2e-6);
+    case DType::f64:
+      return near<double>(got, want, 1e-13);
+    case DType::f16:
+      return near<half>(got, want, 1e-3);
+    case DType::bf16:
+      return near<bfloat16>(got, want, 8e-3);
+    default:
+      return Tensor::same(got, want);
+  }
+}
+
+// As conformance_test.cpp builds it, with nothing known of the inputs.
+Expected<NodeDef> node_of(const OpCase& row) {
+  GraphBuilder g(table().ops);
+  std::vector<Output> inputs;
+  for (const Tensor& value : row.inputs)
+    inputs.push_back(g.add("Placeholder", {}, {{"T", value.dtype()}, {"shape", PartialShape()}}));
+  TROUPE_TRY(const Op op, g.try_add({.op = row.op, .inputs = inputs, .attrs = row.attrs}));
+  return g.node(op.node());
+}
+
+void check_same(const NodeDef& node, const std::vector<Tensor>& inputs, bool in_place) {
+  const auto want = evaluate(table(), node, inputs, inline_device());
+  REQUIRE_MESSAGE(want.ok(), want.status().text());
+  const auto got = run_on_gpu(table(), gpu(), node, inputs, in_place);
+  REQUIRE_MESSAGE(got.ok(), got.status().text());
+  for (std::size_t i = 0; i < want->size(); ++i)
+    CHECK_MESSAGE(close((*got)[i], (*want)[i]), "output " << i << ": " << (*got)[i].text()
+                                                          << " instead of " << (*want)[i].text());
+}
+
+// A row that many lanes share has nothing that a GPU sees otherwise.
+bool is_large(const OpCase& row) {
+  for (const Tensor& t : row.inputs)
+    if (t.elements() > 20'000) return true;
+  return false;
+}
+
+bool on_gpu(const NodeDef& node) {
+  return table().kernels.make(node, *table().ops.find(node.op), "CUDA").ok();
+}
+
+}  // namespace
+
+TEST_CASE("CUDA: rows of ops have the CPU's results") {
+  std::set<std::string> ops;
+  for (auto* rows : AddCases::all())
+    for (const OpCase& row : rows()) {
+      if (!table().kernels.find(row.op, "CUDA") || is_large(row)) continue;
+      const auto node = node_of(row);
+      if (!node.ok() || !row.error.empty()) continue;
+      if (!on_gpu(*node)) continue;  // of another type
+      INFO(row.op << " of " << (row.inputs.empty() ? "" : row.inputs[0].text()));
+      ops.insert(row.op);
+      check_same(*node, row.inputs, false);
+    }
+  CHECK(ops.size() > 90);
+}
+
+TEST_CASE("CUDA: what the CPU refuses is refused") {
+  std::size_t refused = 0;
+  for (auto* rows : AddCases::all())
+    for (const OpCase& row : rows()) {
+      if (row.error.empty() || !table().kernels.find(row.op, "CUDA")) continue;
+      const auto node = node_of(row);
+      if (!node.ok() || !on_gpu(*node)) continue;
+      INFO(row.op << ": " << row.error);
+      if (evaluate(table(), *node, row.inputs, inline_device()).ok()) continue;  // when it is built
+      CHECK_FALSE(run_on_gpu(table(), gpu(), *node, row.inputs).ok());
+      ++refused;
+    }
+  CHECK(refused > 10);
+}
+
+// Sizes at the borders of warps, blocks and tiles.
+TEST_CASE("CUDA: reductions over rows, columns and anything else") {
+  Random random(5);
+  INFO("seed 5");
+  const auto check = [&](const char* op, DType dtype, const Shape& shape,
+                         std::vector<std::int64_t> axes) {
+    Tensor x = Tensor::make(dtype, shape).value();
+    for (std::int64_t i = 0; i < x.elements(); ++i) {
+      if (dtype == DType::f32) x.mutable_data<float>()[i] = float(random.uniform(-1, 1));
+      if (dtype == DType::i32) x.mutable_data<std::int32_t>()[i] = std::int32_t(random());
+      if (dtype == DType::bf16) x.mutable_data<bfloat16>()[i] = bfloat16(float(random.below(3)));
+    }
+    INFO(op << " of " << dtype_name(dtype) << shape.text());
+    const NodeDef node = make_node(op, {x}, {{"axes", axes}, {"keep_dims", false}});
+    check_same(node, {x}, false);
+    // The same bits again, in another order of threads.
+    static auto other = emulated_gpu("order=11");
+    const auto once = run_on_gpu(table(), gpu(), node, {x});
+    const auto again = run_on_gpu(table(), *other, node, {x});
+    REQUIRE(once.ok());
+    REQUIRE(again.ok());
+    CHECK(Tensor::same((*once)[0], (*again)[0]));
+  };
+  for (const char* op : {"Sum", "Max"})
+    for (const DType dtype : {DType::f32, DType::i32, DType::bf16})
+      for (const std::int64_t n : {0, 1, 31, 32, 33, 257}) {
+        check(op, dtype, Shape{3, n}, {1});
+        check(op, dtype, Shape{n, 5}, {0});
+        check(op, dtype, Shape{2, 7, n}, {1});
+        check(op, dtype, Shape{2, n, 3, 2}, {0, 2});
+        check(op, dtype, Shape{n}, {});
+      }
+}
+
+TEST_CASE("CUDA: products of matrices at the borders of tiles") {
+  Random random(6);
+  INFO("seed 6");
+  for (const std::int64_t m : {0, 1, 17})
+    for (const std::int64_t n : {1, 16, 33})
+      for (const std::int64_t k : {0, 1, 15, 40})
+        for (const bool ta : {false, true})
+          for (const bool tb : {false, true}) {
+            Tensor a = Tensor::make(DType::f32, ta ? Shape{k, m} : Shape{m, k}).value();
+            Tensor b = Tensor::make(DType::f32, tb ? Shape{n, k} : Shape{k, n}).value();
+            for (Tensor* t : {&a, &b})
+              for (std::int64_t i = 0; i < t->elements(); ++i)
+                t->mutable_data<float>()[i] = float(random.uniform(-1, 1));
+            INFO(m << " x " << n << " x " << k << (ta ? " a^T" : "") << (tb ? " b^T" : ""));
+            check_same(make_node("MatMul", {a, b}, {{"transpose_a", ta}, {"transpose_b", tb}}),
+                       {a, b}, false);
+          }
+}
+
+// Rules of variables: those with a kernel for GPUs, and one that runs on the host beside it.
+TEST_CASE("CUDA: rules update variables as the CPU does") {
+  Random random(8);
+  INFO("seed 8");
+  std::size_t itself = 0, beside = 0;
+  for (const OpInfo* op : table().ops.all()) {
+    const auto* kernel = table().kernels.find(op->def.name, "CUDA");
+    const std::string& name = op->def.name;
+    const bool dense = (name.starts_with("Apply") && !name.starts_with("ApplySparse")) ||
+                       name.starts_with("Assign");
+    if (!kernel || !op->is(External::Order::write) || !dense || name.ends_with("When")) continue;
+    for (const DType dtype : {DType::f32, DType::f64})
+      for (const bool nesterov : {false, true}) {
+        if (nesterov && !op->attr("nesterov")) continue;
+        if (std::find(kernel->types.begin(), kernel->types.end(), dtype) == kernel->types.end())
+          continue;
+        NodeDef node{.name = "n", .op = op->def.name, .attrs = {{"T", Attr(dtype)}}};
+        for (const AttrSpec& spec : op->attrs)
+          if (spec.fallback) node.attrs.emplace(spec.name, *spec.fallback);
+        if (op->attr("nesterov")) node.attrs["nesterov"] = Attr(nesterov);
+        std::vector<Tensor> inputs;
+        for (const ArgSpec& arg : op->in) {
+          const bool handle = arg.dtype == DType::resource, step = arg.name == "step";
+          const bool whole = (handle && !step) || arg.name == "grad" || arg.name == "value";
+          const DType type = step ? DType::i64 : dtype;
+          if (handle) node.out_types.push_back(type);
+          Tensor t = Tensor::make(type, whole ? Shape{3, 401} : Shape{}).value();
+          for (std::int64_t i = 0; i < t.elements(); ++i) {
+            const double value = random.uniform(0.1, 0.9);
+            if (type == DType::f32) t.mutable_data<float>()[i] = float(value);
+            if (type == DType::f64) t.mutable_data<double>()[i] = value;
+            if (type == DType::i64) t.mutable_data<std::int64_t>()[i] = 4;
+          }
+          inputs.push_back(std::move(t));
+        }
+        node.inputs.resize(inputs.size());
+        INFO(op->def.name << " of " << dtype_name(dtype));
+        ++(kernel->runs == Runs::itself ? itself : beside);
+        check_same(node, inputs, false);
+        check_same(node, inputs, true);
+      }
+  }
+  CHECK(itself >= 14);
+  CHECK(beside >= 10);
+}
+
+}  // namespace troupe::test
