@@ -4,10 +4,14 @@
 #include <numbers>
 
 #include "ops/api/node.hpp"
+#include "ops/detail/wide.hpp"
 
 namespace troupe {
 
 Output gelu(Output x, const GeluOptions& options, Site site) {
+  check_given("gelu: x", x, site);
+  if (detail::is_narrow(x))
+    return cast(gelu(cast(x, DType::f32, site), options, site), x.dtype(), site);
   const auto number = [&](double value) { return number_beside(x, value, "gelu: x", site); };
   const Output half = mul(x, number(0.5), site);
   if (!options.approximate)
@@ -21,6 +25,7 @@ Output gelu(Output x, const GeluOptions& options, Site site) {
 
 Output silu(Output x, Site site) {
   check_given("silu: x", x, site);
+  if (detail::is_narrow(x)) return cast(silu(cast(x, DType::f32, site), site), x.dtype(), site);
   return mul(x, sigmoid(x, site), site);
 }
 

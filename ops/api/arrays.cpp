@@ -1,12 +1,14 @@
 #include "ops/api/arrays.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "core/rounding.hpp"
 #include "ops/api/constant.hpp"
 #include "ops/api/math.hpp"
 #include "ops/api/node.hpp"
 #include "ops/api/operators.hpp"
+#include "ops/detail/wide.hpp"
 
 namespace troupe {
 
@@ -20,12 +22,17 @@ namespace {
 
 Output log_sum_exp(Output x, const SumOptions& options, Site site) {
   check_given("log_sum_exp: x", x, site);
+  const DType dtype = x.dtype();
+  x = detail::wide(x, site);
   const Output top = stop_gradient(max(x, {.axes = options.axes, .keep_dims = true}, site), site);
-  // An infinity stays out of the exponents: inf - inf is no number.
-  const Output safe = select(is_finite(top, site), top, Operand(0.0, site).beside(top), site);
+  // An infinity stays out of the exponents: inf - inf is no number. Beside +inf others are nothing.
+  const double largest = x.dtype() == DType::f64 ? std::numeric_limits<double>::max()
+                                                 : std::numeric_limits<float>::max();
+  const Output safe = minimum(maximum(top, -largest, site), largest, site);
   const Output sums = sum(exp(Operand(x, site) - Operand(safe, site), site), options, site);
   const Output logs = log(sums, site);
-  return Operand(logs, site) + Operand(reshape(safe, shape(logs, {}, site), site), site);
+  return detail::narrow(
+      Operand(logs, site) + Operand(reshape(safe, shape(logs, {}, site), site), site), dtype, site);
 }
 
 Output argsort(Output x, std::int64_t axis, Flag descending, Site site) {

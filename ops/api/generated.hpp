@@ -576,7 +576,7 @@ Op assign_sub_when(Output var, Output value, Output when,
 Output atan(Output x, Site site = Site::here());
 
 // Atan2: The angle in [-pi, pi] of the point (x, y), with the signs of C's atan2. The gradient at
-// (0, 0) is NaN. The inputs broadcast.
+// (0, 0) and at infinities is 0. The inputs broadcast.
 Output atan2(const Operand& y, const Operand& x, Site site = Site::here());
 
 // Atanh: The inverse of Tanh; inf at 1, -inf at -1, NaN outside [-1, 1]. The gradient at 1 and -1

@@ -5,8 +5,18 @@
 #include <cmath>
 
 #include "ops/api/node.hpp"
+#include "ops/detail/wide.hpp"
 
 namespace troupe {
+
+namespace {
+
+// In f32, beside narrow predictions.
+Operand wide(const Operand& targets, const Output& predictions, const Site& site) {
+  return Operand(detail::wide(targets.beside(predictions, site), site), site);
+}
+
+}  // namespace
 
 Output sigmoid_cross_entropy(Output logits, const Operand& labels, Site site) {
   const Operand one = number_beside(logits, 1, "sigmoid_cross_entropy: `logits`", site);
@@ -19,6 +29,10 @@ Output sigmoid_cross_entropy(Output logits, const Operand& labels, Site site) {
 
 Output mean_squared_error(Output predictions, const Operand& targets, Site site) {
   check_given("mean_squared_error: `predictions`", predictions, site);
+  if (detail::is_narrow(predictions))
+    return cast(
+        mean_squared_error(detail::wide(predictions, site), wide(targets, predictions, site), site),
+        predictions.dtype(), site);
   return mean(squared_difference(predictions, targets, site), MeanOptions{}, site);
 }
 
@@ -33,6 +47,10 @@ Output huber(Output predictions, const Operand& targets, double delta, Site site
                     .at(site));
   const auto number = [&](double value) { return number_beside(predictions, value, "", site); };
   check_given("huber: `predictions`", predictions, site);
+  if (detail::is_narrow(predictions))
+    return cast(
+        huber(detail::wide(predictions, site), wide(targets, predictions, site), delta, site),
+        predictions.dtype(), site);
   const Output difference = sub(predictions, targets.beside(predictions, site), site);
   const Output size = abs(difference, site);
   const Output small = less_equal(size, number(delta), site);
@@ -54,12 +72,25 @@ Output hinge(Output logits, const Operand& labels, Site site) {
 Output cosine_distance(Output a, Output b, std::int64_t axis, Site site) {
   const Operand one = number_beside(a, 1, "cosine_distance: `a`", site);
   check_given("cosine_distance: `b`", b, site);
+  if (detail::is_narrow(a))
+    return cast(cosine_distance(detail::wide(a, site), detail::wide(b, site), axis, site),
+                a.dtype(), site);
   const SumOptions along{.axes = {axis}};
+  // A row as long has the same angles; of large numbers no square overflows then.
+  const Operand zero = number_beside(a, 0, "", site);
+  const auto in_size = [&](const Output& x) {
+    const Output most =
+        stop_gradient(max(abs(x, site), {.axes = {axis}, .keep_dims = true}, site), site);
+    return div(x, select(equal(most, zero, site), one.beside(x), most, site), site);
+  };
+  a = in_size(a), b = in_size(b);
   const auto squares = [&](const Output& x) { return sum(square(x, site), along, site); };
-  // The smallest normal f32 squared is 0: a row below it counts as zeros.
-  const Operand least = number_beside(a, 1e-30, "", site);
-  const Output lengths = mul(rsqrt(maximum(squares(a), least, site), site),
-                             rsqrt(maximum(squares(b), least, site), site), site);
+  // A row of zeros has the length 1.
+  const auto inverse_length = [&](const Output& x) {
+    const Output all = squares(x);
+    return rsqrt(select(equal(all, zero, site), one.beside(x), all, site), site);
+  };
+  const Output lengths = mul(inverse_length(a), inverse_length(b), site);
   return sub(one, mul(sum(mul(a, b, site), along, site), lengths, site), site);
 }
 

@@ -6,8 +6,11 @@
 #include "ops/api/node.hpp"
 #include "ops/api/operators.hpp"
 #include "ops/detail/extent.hpp"
+#include "ops/detail/wide.hpp"
 
 namespace troupe {
+
+using detail::narrow, detail::wide;
 
 namespace {
 
@@ -35,12 +38,6 @@ void check_vector(const std::string& what, const Output& x, std::int64_t size, c
   if (PartialShape::merge(x.shape(), PartialShape{size}).ok()) return;
   refuse_norm(what + " has shape " + x.shape().text() + ", not [" + std::to_string(size) + "]",
               site);
-}
-
-bool is_narrow(const Output& x) { return x.dtype() == DType::f16 || x.dtype() == DType::bf16; }
-Output wide(Output x, const Site& site) { return is_narrow(x) ? cast(x, DType::f32, site) : x; }
-Output back(Output y, DType dtype, const Site& site) {
-  return y.dtype() == dtype ? y : cast(y, dtype, site);
 }
 
 Output inverse_root(Output x, double epsilon, const Site& site) {
@@ -76,7 +73,7 @@ Output group_norm(Output x, Output scale, Output offset, std::int64_t groups,
                           reshape(wide(scale, site), {groups, channels / groups}, site), site);
   const Output y = add(mul(apart, gain, site),
                        reshape(wide(offset, site), {groups, channels / groups}, site), site);
-  return back(reshape(y, shape(x, {}, site), site), dtype, site);
+  return narrow(reshape(y, shape(x, {}, site), site), dtype, site);
 }
 
 Output instance_norm(Output x, Output scale, Output offset, const NormOptions& options, Site site) {
@@ -103,7 +100,7 @@ Output rms_norm(Output x, Output scale, const NormOptions& options, Site site) {
   const Output square_mean = mean(square(x, site), {.axes = {-1}, .keep_dims = true}, site);
   const Output y =
       mul(mul(x, inverse_root(square_mean, options.epsilon, site), site), wide(scale, site), site);
-  return back(y, dtype, site);
+  return narrow(y, dtype, site);
 }
 
 Output local_response_norm(Output x, const LocalResponseOptions& options, Site site) {
@@ -124,7 +121,7 @@ Output local_response_norm(Output x, const LocalResponseOptions& options, Site s
   const Output sums = reshape(mat_mul(rows, near, {}, site), shape(x, {}, site), site);
   const auto beside = [&](double value) { return Operand(value, site).beside(x); };
   const Output base = add(mul(sums, beside(options.alpha), site), beside(options.bias), site);
-  return back(mul(x, pow(base, beside(-options.beta), site), site), dtype, site);
+  return narrow(mul(x, pow(base, beside(-options.beta), site), site), dtype, site);
 }
 
 }  // namespace troupe

@@ -36,7 +36,7 @@ Output batch_to_space(Output x, const std::vector<std::int64_t>& block,
                       Site site = Site::here());
 
 // x, and the bound where x is beyond it: `high` where the bounds contradict. Numbers, or tensors
-// that broadcast. The gradient goes to what was chosen.
+// that broadcast. The gradient goes to what was chosen; an x that is its bound shares it with it.
 Output clip_by_value(const Operand& x, const Operand& low, const Operand& high,
                      Site site = Site::here());
 

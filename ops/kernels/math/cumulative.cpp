@@ -141,9 +141,14 @@ std::vector<Output> cumprod_grad(GradContext& c) {
   const Output before =
       c.g.add("Cumprod", {c.x[0]}, {{"axis", axis}, {"exclusive", true}, {"reverse", reverse}});
   const Output dy = c.bool_attr("exclusive") ? shifted(c.dy[0], reverse ? 1 : -1, axis) : c.dy[0];
-  const Output sums = c.g.add("LinearRecurrence", {c.x[0], dy},
+  // The last element of an exclusive product counts nowhere, an infinity neither.
+  const auto but_last = [&](Output x) {
+    if (!c.bool_attr("exclusive")) return x;
+    return shifted(shifted(x, reverse ? -1 : 1, axis), reverse ? 1 : -1, axis);
+  };
+  const Output sums = c.g.add("LinearRecurrence", {but_last(c.x[0]), dy},
                               {{"axis", axis}, {"reverse", !reverse}, {"behind", true}});
-  return {multiply(before, sums)};
+  return {multiply(but_last(before), sums)};
 }
 
 // A recurrence the other way is the gradient for b, and with it what a multiplied that for a.

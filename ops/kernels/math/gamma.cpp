@@ -32,7 +32,7 @@ double zeta_above_zero(double s, double x) {
     if (term <= 1e-18 * sum) return sum;
   }
   double power = std::pow(x, -s), factor = s;
-  sum += power * x / (s - 1) + power / 2;
+  sum += std::pow(x, 1 - s) / (s - 1) + power / 2;  // x^-s may be 0 where this is not
   for (int k = 0; k < 8; ++k) {
     power /= x;
     sum += kEulerMaclaurin[k] * factor * power;
@@ -46,11 +46,12 @@ double zeta_above_zero(double s, double x) {
 double zeta_of(int s, double x) {
   if (x > 0) return zeta_above_zero(s, x);
   const double part = x - std::floor(x);
-  if (part == 0) {  // a pole
+  const double rest = std::ceil(x) - x;  // 1 - part, with all its digits
+  if (rest == 0) {                       // a pole
     return s % 2 == 0 ? std::numeric_limits<double>::infinity()
                       : std::numeric_limits<double>::quiet_NaN();
   }
-  const double below = zeta_above_zero(s, 1 - part) - zeta_above_zero(s, 1 - x);
+  const double below = zeta_above_zero(s, rest) - zeta_above_zero(s, 1 - x);
   return zeta_above_zero(s, part) + (s % 2 == 0 ? below : -below);
 }
 
@@ -70,7 +71,7 @@ double digamma_of(double x) {
   if (std::isinf(x)) return x > 0 ? x : std::numeric_limits<double>::quiet_NaN();
   if (x == 0) return -std::copysign(std::numeric_limits<double>::infinity(), x);
   if (x > 0) return digamma_above_zero(x);
-  const double part = x - std::floor(x);
+  const double part = x - std::round(x);  // exact, however close to 0
   if (part == 0) return std::numeric_limits<double>::quiet_NaN();
   return digamma_above_zero(1 - x) - std::numbers::pi / std::tan(std::numbers::pi * part);
 }

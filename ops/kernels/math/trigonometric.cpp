@@ -44,10 +44,23 @@ std::vector<Output> acosh_grad(GradContext& c) {
 std::vector<Output> atanh_grad(GradContext& c) {
   return {divide(c.dy[0], one_minus_square(c.x[0]))};
 }
+// x / (x^2 + y^2) and -y / (x^2 + y^2), of the point on a larger or smaller circle where squares
+// neither overflow nor underflow; 0 at the origin and at infinity, where no angle changes.
 std::vector<Output> atan2_grad(GradContext& c) {
+  GraphBuilder& g = c.g;
   const Output y = c.x[0], x = c.x[1];
-  const Output slope = divide(c.dy[0], plus(squared(y), squared(x)));
-  return {unbroadcast(multiply(slope, x), y, x), unbroadcast(negate(multiply(slope, y)), x, y)};
+  const Output size =
+      g.add("StopGradient", {g.add("Maximum", {g.add("Abs", {y}), g.add("Abs", {x})})});
+  const Output zero = scalar_like(size, 0), none = g.add("Equal", {size, zero});
+  const Output nowhere = g.add("LogicalOr", {none, g.add("IsInf", {size})});
+  const Output scale = where(nowhere, one_like(size), size);
+  const Output from_y = divide(y, scale), from_x = divide(x, scale);
+  const Output squares = where(none, one_like(size), plus(squared(from_y), squared(from_x)));
+  const auto slope = [&](Output side) {
+    return where(nowhere, g.add("ZerosLike", {size}),
+                 multiply(c.dy[0], divide(divide(side, squares), scale)));
+  };
+  return {unbroadcast(slope(from_x), y, x), unbroadcast(slope(negate(from_y)), x, y)};
 }
 
 }  // namespace
@@ -79,7 +92,7 @@ TROUPE_OPS(trigonometric) {
          .grad = atan2_grad,
          .elementwise = true,
          .doc = "The angle in [-pi, pi] of the point (x, y), with the signs of C's atan2. The "
-                "gradient at (0, 0) is NaN. The inputs broadcast."})
+                "gradient at (0, 0) and at infinities is 0. The inputs broadcast."})
       .cpu(elementwise<formula::Atan2>)
       .cuda(cuda::elementwise<formula::Atan2>);
 }

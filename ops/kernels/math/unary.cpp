@@ -54,7 +54,7 @@ std::vector<Output> log1p_grad(GradContext& c) {
   return {c.g.add("Div", {c.dy[0], c.g.add("Add", {c.x[0], scalar_like(c.x[0], 1)})})};
 }
 std::vector<Output> expm1_grad(GradContext& c) {
-  return {c.g.add("Mul", {c.dy[0], c.g.add("Add", {c.y[0], scalar_like(c.y[0], 1)})})};
+  return {c.g.add("Mul", {c.dy[0], c.g.add("Exp", {c.x[0]})})};  // y + 1 is 0 for a large -x
 }
 std::vector<Output> sin_grad(GradContext& c) {
   return {c.g.add("Mul", {c.dy[0], c.g.add("Cos", {c.x[0]})})};

@@ -79,7 +79,7 @@ class MaxPoolGrad final : public Kernel {
         const T* __restrict from = x + offset;
         T* __restrict to = dx + offset;
         for (int j = 0; j < kWidth; ++j) {
-          const bool is_max = !(from[j] < top[j]);
+          const bool is_max = from[j] >= top[j] || from[j] != from[j];  // a NaN is one
           to[j] += is_max ? left[j] : T(0);
           left[j] = is_max ? T(0) : left[j];
         }
@@ -123,8 +123,10 @@ class MaxPoolPick final : public Kernel {
     for (std::int64_t ih = b.rows.end; ih-- > b.rows.begin;)
       for (std::int64_t iw = b.columns.end; iw-- > b.columns.begin;) {
         const std::int64_t offset = pixel(p, b.n, ih, iw);
-        for (int j = 0; j < kWidth; ++j)
-          found[j] = x[offset + j] < top[j] ? found[j] : d[offset + j];
+        for (int j = 0; j < kWidth; ++j) {
+          const T v = x[offset + j];
+          found[j] = v >= top[j] || v != v ? d[offset + j] : found[j];
+        }
       }
     for (int j = 0; j < kWidth; ++j) picked[j] = found[j];
   }

@@ -1,0 +1,108 @@
+// Where what is computed here is not what tests/golden/make.py says, and why that is right.
+#pragma once
+
+namespace troupe::test {
+
+struct GoldenException {
+  const char* name;
+  const char* dtype;    // "": all
+  const char* part;     // values, gradients, refusal: refused by one side alone
+  const char* holding;  // what the inputs hold (hostile_in() in golden_test.cpp); "": anything
+  const char* reason;
+};
+
+// Reasons that several ops share.
+inline constexpr const char* kNotFinite =
+    "a matrix that is not finite gives NaN; LAPACK refuses it or makes numbers of a part of it";
+inline constexpr const char* kOverflow =
+    "what is computed on the way overflows, elsewhere than there";
+inline constexpr const char* kDependent =
+    "columns that nearly depend on each other: the gradient is as inexact";
+inline constexpr const char* kPadding =
+    "padding is nothing; PyTorch multiplies zeros by what is not finite";
+inline constexpr const char* kWeight = "a pixel of weight 0 is nothing; PyTorch multiplies it by 0";
+inline constexpr const char* kBand =
+    "sums are products with a band of ones: an infinity or NaN reaches all channels of its place";
+inline constexpr const char* kOutside =
+    "what is outside has the gradient 0 times the slope between pixels that are not finite";
+inline constexpr const char* kMasked =
+    "a key that is masked has no gradient; PyTorch multiplies it by 0";
+inline constexpr const char* kNobody = "a NaN is on no side, and has no gradient, as in TensorFlow";
+inline constexpr const char* kPaths =
+    "a frame that no path goes through has no gradient; PyTorch's is NaN for all frames";
+inline constexpr const char* kDecay =
+    "an infinite variable minus its decay is NaN; PyTorch multiplies";
+inline constexpr const char* kNorm =
+    "the norm of the largest and of the least number overflows or is 0";
+
+inline constexpr GoldenException kGoldenExceptions[] = {
+    {"MatrixInverse", "", "values", "inf", kNotFinite},
+    {"MatrixDeterminant", "", "values", "inf", kNotFinite},
+    {"LogMatrixDeterminant", "", "values", "nan", kNotFinite},
+    {"LogMatrixDeterminant", "", "values", "inf", kNotFinite},
+    {"Cholesky", "", "values", "inf", kNotFinite},
+    {"MatrixSolve", "", "values", "inf", kNotFinite},
+    {"MatrixSolveLs", "", "values", "inf", kNotFinite},
+    {"Qr", "", "values", "nan", kNotFinite},
+    {"Qr", "", "values", "inf", kNotFinite},
+    {"Cholesky", "", "refusal", "nan", kNotFinite},
+    {"Cholesky", "", "refusal", "inf", kNotFinite},
+    {"MatrixSolveLs", "", "refusal", "nan", kNotFinite},
+    {"Svd", "", "refusal", "nan", kNotFinite},
+    {"SelfAdjointEig", "", "refusal", "nan", kNotFinite},
+    {"SelfAdjointEig", "", "refusal", "inf", kNotFinite},
+    {"MatrixDeterminant", "", "gradients", "largest", kOverflow},
+    {"MatrixSolve", "", "gradients", "largest", kOverflow},
+    {"MatrixSolveLs", "", "gradients", "inf", kOverflow},
+    {"MatrixSolveLs", "", "gradients", "largest", kOverflow},
+    {"Svd", "", "gradients", "largest", kOverflow},
+    {"SelfAdjointEig", "", "gradients", "largest", kOverflow},
+    {"conv1d_transpose", "", "gradients", "nan", kPadding},
+    {"conv2d_transpose", "", "gradients", "nan", kPadding},
+    {"conv2d_transpose", "", "gradients", "inf", kPadding},
+    {"conv3d_transpose", "", "gradients", "inf", kPadding},
+    {"depthwise_conv2d", "", "values", "nan", kPadding},
+    {"depthwise_conv2d", "", "values", "inf", kPadding},
+    {"Conv2D", "", "values", "nan", kPadding},
+    {"Conv2D", "", "values", "inf", kPadding},
+    {"conv1d", "", "values", "inf", kPadding},
+    {"conv3d", "", "values", "inf", kPadding},
+    {"conv3d_transpose", "", "gradients", "largest", kOverflow},
+    {"group_norm", "", "values", "largest", kOverflow},
+    {"group_norm", "", "gradients", "largest", kOverflow},
+    {"instance_norm", "", "values", "largest", kOverflow},
+    {"Resize", "", "values", "inf", kWeight},
+    {"local_response_norm", "", "values", "inf", kBand},
+    {"local_response_norm", "", "values", "nan", kBand},
+    {"crop_and_resize", "", "gradients", "largest", kOutside},
+    {"scaled_dot_product_attention", "", "gradients", "inf", kMasked},
+    {"clip_by_value", "", "gradients", "nan", kNobody},
+    {"selu", "", "gradients", "nan", kNobody},
+    {"hinge", "", "gradients", "nan", kNobody},
+    {"CTCLoss", "", "gradients", "nan", kPaths},
+    {"CTCLoss", "", "gradients", "inf", kPaths},
+    {"Atan2", "", "gradients", "nan", kNobody},
+    {"SegmentProd", "bf16", "gradients", "largest", kOverflow},
+    {"BatchMatMul", "f16", "gradients", "largest", kOverflow},
+    {"silu", "bf16", "gradients", "largest", kOverflow},
+    {"ApplyCenteredRMSProp", "", "values", "inf", kOverflow},
+    {"ApplyCenteredRMSProp", "", "values", "largest", kOverflow},
+    {"ApplySparseCenteredRMSProp", "", "values", "inf", kOverflow},
+    {"ApplySparseCenteredRMSProp", "", "values", "largest", kOverflow},
+    {"ApplyAdamW", "", "values", "inf", kDecay},
+    {"ApplyLamb", "f64", "values", "largest", kNorm},
+    {"ApplyLamb", "f64", "values", "least", kNorm},
+    {"LogMatrixDeterminant", "f32", "gradients", "largest", kOverflow},
+    {"conv2d_transpose", "f64", "gradients", "largest", kOverflow},
+    {"Conv2D", "f32", "values", "largest", kOverflow},
+    {"Conv2D", "f64", "gradients", "largest", kOverflow},
+    {"local_response_norm", "f32", "values", "largest", kOverflow},
+    {"local_response_norm", "f64", "values", "largest", kOverflow},
+    {"local_response_norm", "bf16", "values", "largest", kOverflow},
+    {"local_response_norm", "bf16", "gradients", "largest", kOverflow},
+    {"Qr", "f64", "values", "largest", kOverflow},
+    {"Cholesky", "f64", "gradients", "largest", kOverflow},
+    {"Qr", "f32", "gradients", "epsilon", kDependent},
+};
+
+}  // namespace troupe::test

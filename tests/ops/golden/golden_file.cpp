@@ -1,0 +1,262 @@
+#include "tests/ops/golden/golden_file.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "core/number.hpp"
+
+namespace troupe::test {
+namespace {
+
+std::vector<std::string_view> split(std::string_view text, char by) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(by);
+    parts.push_back(text.substr(0, end));
+    if (end == text.npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+template <class T>
+T number_of(std::string_view text) {
+  const auto value = parse_number<T>(text);
+  if (!value) throw Error(invalid_argument("no number: " + std::string(text)));
+  return *value;
+}
+// A double that a narrower type has, too.
+template <class T>
+T value_of(std::string_view text) {
+  if constexpr (std::is_same_v<T, bool>)
+    return text != "0";
+  else if constexpr (std::is_integral_v<T>)
+    return number_of<T>(text);
+  else if constexpr (std::is_same_v<T, double>)
+    return number_of<double>(text);
+  else
+    return T(float(number_of<double>(text)));
+}
+
+template <class F>
+auto with_type(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f32:
+      return f(float());
+    case DType::f64:
+      return f(double());
+    case DType::f16:
+      return f(half());
+    case DType::bf16:
+      return f(bfloat16());
+    case DType::i8:
+      return f(std::int8_t());
+    case DType::i16:
+      return f(std::int16_t());
+    case DType::i32:
+      return f(std::int32_t());
+    case DType::i64:
+      return f(std::int64_t());
+    case DType::u8:
+      return f(std::uint8_t());
+    case DType::u16:
+      return f(std::uint16_t());
+    case DType::u32:
+      return f(std::uint32_t());
+    case DType::u64:
+      return f(std::uint64_t());
+    default:
+      return f(bool());
+  }
+}
+
+std::vector<std::int64_t> integers_of(std::string_view text) {
+  std::vector<std::int64_t> all;
+  if (!text.empty())
+    for (std::string_view part : split(text, 'x')) all.push_back(number_of<std::int64_t>(part));
+  return all;
+}
+
+GoldenTensor tensor_of(std::string_view text) {
+  GoldenTensor t;
+  if (!text.empty() && std::string_view("ilb").find(text[0]) != std::string_view::npos) {
+    t.letter = text[0];
+    text.remove_prefix(1);
+  }
+  const std::size_t colon = text.find(':');
+  if (colon == text.npos) throw Error(invalid_argument("no tensor: " + std::string(text)));
+  t.dims = integers_of(text.substr(0, colon));
+  text.remove_prefix(colon + 1);
+  if (!text.empty()) t.values = split(text, ' ');
+  if (std::int64_t(t.values.size()) != Shape(t.dims).elements())
+    throw Error(invalid_argument("values that do not fill their shape"));
+  return t;
+}
+std::vector<GoldenTensor> tensors_of(std::string_view text) {
+  std::vector<GoldenTensor> all;
+  if (!text.empty())
+    for (std::string_view part : split(text, ';')) all.push_back(tensor_of(part));
+  return all;
+}
+
+GoldenCase case_of(std::string_view text, int line) {
+  const auto parts = split(text, '|');
+  if (parts.size() != 4) throw Error(invalid_argument("a case has four parts"));
+  GoldenCase c;
+  c.line = line;
+  c.attrs = parts[0];
+  c.inputs = tensors_of(parts[1]);
+  c.refused = parts[2] == "!";
+  if (!c.refused) c.outputs = tensors_of(parts[2]);
+  c.gradients = tensors_of(parts[3]);
+  return c;
+}
+
+GoldenBlock block_of(std::string_view text) {
+  const auto words = split(text, ' ');  // = NAME DTYPE RULE
+  GoldenBlock block;
+  if (words.size() != 4) throw Error(invalid_argument("a block has a name, a dtype and a rule"));
+  block.name = words[1];
+  const auto dtype = parse_dtype(words[2]);
+  if (!dtype) throw Error(invalid_argument("no dtype: " + std::string(words[2])));
+  block.dtype = *dtype;
+  using Rule = GoldenBlock::Rule;
+  block.rule = words[3] == "each"   ? Rule::each
+               : words[3] == "sum"  ? Rule::sum
+               : words[3] == "near" ? Rule::near
+                                    : Rule::exact;
+  return block;
+}
+
+bool near(double got, double want, double tolerance, double scale) {
+  if (std::isnan(got) || std::isnan(want)) return std::isnan(got) && std::isnan(want);
+  return got == want || std::abs(got - want) <= tolerance * std::max(std::abs(want), scale);
+}
+// One of "a/b/c", or what lies between two that are finite.
+bool is_one_of(double got, std::string_view wanted, double tolerance, double scale) {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (std::string_view text : split(wanted, '/')) {
+    const auto want = number_of<double>(text);
+    if (near(got, want, tolerance, scale)) return true;
+    if (std::isfinite(want)) low = std::min(low, want), high = std::max(high, want);
+  }
+  return got >= low && got <= high;
+}
+
+template <class T>
+std::string float_difference(const Tensor& got, const GoldenTensor& want, GoldenBlock::Rule rule,
+                             double tolerance, double scale) {
+  const auto first = [](std::string_view text) {
+    return number_of<double>(text.substr(0, text.find('/')));
+  };
+  if (rule != GoldenBlock::Rule::sum) scale = rule == GoldenBlock::Rule::near ? 1 : 0;
+  if (rule == GoldenBlock::Rule::sum)
+    for (std::string_view text : want.values)
+      if (const double value = std::abs(first(text)); std::isfinite(value))
+        scale = std::max(scale, value);
+  // Below its normal numbers a type has a fixed number of them.
+  constexpr double step = std::is_same_v<T, double>  ? 0x1p-1074
+                          : std::is_same_v<T, float> ? 0x1p-149
+                          : std::is_same_v<T, half>  ? 0x1p-24
+                                                     : 0x1p-133;
+  for (std::size_t i = 0; i < want.values.size(); ++i) {
+    const T typed = got.data<T>()[i];
+    const double value = double(typed);
+    bool same = false;
+    if (rule == GoldenBlock::Rule::exact) {
+      const T wanted = value_of<T>(want.values[i]);
+      same = std::isnan(value)
+                 ? std::isnan(double(wanted))
+                 : value == double(wanted) && std::signbit(value) == std::signbit(double(wanted));
+    } else {
+      same = is_one_of(value, want.values[i], tolerance, std::max(scale, 2 * step / tolerance));
+    }
+    if (!same) return fmt::format("element {} is {} for {}", i, value, want.values[i]);
+  }
+  return {};
+}
+
+}  // namespace
+
+GoldenAttrs::GoldenAttrs(std::string_view text) {
+  if (text.empty()) return;
+  for (std::string_view part : split(text, ',')) {
+    const std::size_t equal = part.find('=');
+    all_.emplace(part.substr(0, equal), part.substr(equal + 1));
+  }
+}
+std::int64_t GoldenAttrs::integer(std::string_view name) const {
+  return has(name) ? number_of<std::int64_t>(text(name)) : 0;
+}
+double GoldenAttrs::number(std::string_view name) const {
+  return has(name) ? number_of<double>(text(name)) : 0;
+}
+std::vector<std::int64_t> GoldenAttrs::integers(std::string_view name) const {
+  return has(name) ? integers_of(text(name)) : std::vector<std::int64_t>{};
+}
+
+Tensor GoldenTensor::make(DType dtype) const {
+  if (letter) dtype = letter == 'i' ? DType::i32 : letter == 'l' ? DType::i64 : DType::bool_;
+  Tensor t = value_or_throw(Tensor::make(dtype, Shape(dims)));
+  with_type(dtype, [&](auto kind) {
+    using T = decltype(kind);
+    for (std::size_t i = 0; i < values.size(); ++i) t.mutable_data<T>()[i] = value_of<T>(values[i]);
+  });
+  return t;
+}
+
+GoldenFile read_goldens(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw Error(not_found(path));
+  GoldenFile file;
+  std::ostringstream bytes;
+  bytes << in.rdbuf();
+  file.text = bytes.str();
+  int line = 0;
+  for (std::string_view text : split(file.text, '\n')) {
+    ++line;
+    if (text.empty()) continue;
+    try {
+      if (text.starts_with("= "))
+        file.blocks.push_back(block_of(text));
+      else if (file.blocks.empty())
+        throw Error(invalid_argument("a case without a block"));
+      else
+        file.blocks.back().cases.push_back(case_of(text, line));
+    } catch (const Error& e) {
+      throw Error(invalid_argument(fmt::format("{}:{}: {}", path, line, e.what())));
+    }
+  }
+  return file;
+}
+
+double largest(const GoldenTensor& t) {
+  double size = 0;
+  for (std::string_view text : t.values)
+    if (const auto value = parse_number<double>(text); value && std::isfinite(*value))
+      size = std::max(size, std::abs(*value));
+  return size;
+}
+
+std::string difference(const Tensor& got, const GoldenTensor& want, GoldenBlock::Rule rule,
+                       double tolerance, double scale) {
+  if (!std::ranges::equal(got.shape().dims(), want.dims))
+    return fmt::format("the shape is {} for {}", got.shape().text(), Shape(want.dims).text());
+  return with_type(got.dtype(), [&](auto kind) -> std::string {
+    using T = decltype(kind);
+    if constexpr (std::is_integral_v<T>) {
+      for (std::size_t i = 0; i < want.values.size(); ++i)
+        if (got.data<T>()[i] != value_of<T>(want.values[i]))
+          return fmt::format("element {} is {} for {}", i, got.data<T>()[i], want.values[i]);
+      return {};
+    } else {
+      return float_difference<T>(got, want, rule, tolerance, scale);
+    }
+  });
+}
+
+}  // namespace troupe::test
