@@ -22,7 +22,7 @@ namespace {
 // folder: the ISA level belongs to the process, as the processor does.
 struct Choice {
   std::mutex mutex;
-  int limit = 4;
+  int limit = 0;  // none
   CacheSizes caches;
   std::vector<void (*)(OpTable&)> extensions;
   int level = 0;  // once loaded
@@ -42,41 +42,44 @@ std::string own_folder() {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
+// Both levels of x86-64-v4 have the same kernels.
 std::string object_path(int level) {
-  return fmt::format("{}/libtroupe_ops_v{}.so", own_folder(), level);
+  return fmt::format("{}/libtroupe_ops_v{}.so", own_folder(), std::min(level, 4));
 }
 
-// What TROUPE_ISA asks for, "v2" to "v4"; 0 when it is not set.
+// What TROUPE_ISA asks for; 0 when it is not set.
 Expected<int> wanted_level() {
   const char* text = std::getenv("TROUPE_ISA");
   if (text == nullptr || *text == '\0') return 0;
-  std::string_view wanted = text;
-  if (wanted.size() == 2 && wanted[0] == 'v' && wanted[1] >= '2' && wanted[1] <= '4')
-    return wanted[1] - '0';
-  return invalid_argument(fmt::format("TROUPE_ISA is v2, v3 or v4, not '{}'", wanted));
+  for (int level = 2; level <= kTileLevel; ++level)
+    if (text == isa_name(level)) return level;
+  return invalid_argument(fmt::format("TROUPE_ISA is v2, v3, v4 or v4-amx, not '{}'", text));
 }
 
 // The level that load() takes: the one that TROUPE_ISA asks for, or the best that processor, limit
-// and build have in common.
+// and build have in common. Of the two levels of x86-64-v4, that is the one that the limit names
+// or, without a limit (0), the one that the processor has instructions for.
 Expected<int> find_level(int limit) {
-  const int machine = machine_level();
+  const int machine = machine_level(), most = machine == 4 ? kTileLevel : machine;
   TROUPE_TRY(int wanted, wanted_level());
-  if (wanted > machine)
+  if (wanted > most)
+    return failed_precondition(fmt::format("TROUPE_ISA asks for {}, this processor is an x86-64-{}",
+                                           isa_name(wanted), isa_name(machine)));
+  if (limit != 0 && wanted > limit)
     return failed_precondition(
-        fmt::format("TROUPE_ISA asks for v{}, this processor is an x86-64-v{}", wanted, machine));
-  if (wanted > limit)
-    return failed_precondition(
-        fmt::format("TROUPE_ISA asks for v{}, this process may use v{} at most", wanted, limit));
+        fmt::format("TROUPE_ISA asks for {}, this process may use {} at most", isa_name(wanted),
+                    isa_name(limit)));
+  if (limit == 0) limit = has_tiles() ? kTileLevel : 4;
   std::string missing;
-  const int best = wanted > 0 ? wanted : std::min(machine, limit);
+  const int best = wanted > 0 ? wanted : std::min(most, limit);
   for (int level = best; level >= (wanted > 0 ? wanted : 2); --level) {
     std::string path = object_path(level);
     if (access(path.c_str(), R_OK) == 0) return level;
-    missing += "\n  missing: " + path;
+    if (level != kTileLevel || wanted > 0) missing += "\n  missing: " + path;
   }
-  return failed_precondition(fmt::format("no CPU kernels for {} x86-64-v{}:{}",
-                                         wanted > 0 ? "TROUPE_ISA, " : "this processor, ", best,
-                                         missing.empty() ? " v2 is needed" : missing));
+  return failed_precondition(fmt::format(
+      "no CPU kernels for {} x86-64-{}:{}", wanted > 0 ? "TROUPE_ISA, " : "this processor, ",
+      isa_name(best), missing.empty() ? " v2 is needed" : missing));
 }
 
 // Calls `visit` for each registration function, with the file that it stands in.
@@ -162,6 +165,17 @@ Status ready() {
   return choice().level != 0 ? ok_status() : find_level(choice().limit).status();
 }
 
+std::string isa_name(int level) {
+  return level == kTileLevel ? "v4-amx" : fmt::format("v{}", level);
+}
+
+bool can_compute_at(int level) {
+  if (level < 2 || level > kTileLevel) return false;
+  std::lock_guard lock(choice().mutex);
+  auto found = find_level(level);
+  return found.ok() && *found == level;
+}
+
 std::string libraries() {
 #if TROUPE_ONEDNN
   std::string onednn = onednn::version();
@@ -180,8 +194,8 @@ int isa_level() {
 }
 
 Status limit_isa(int level) {
-  if (level < 2 || level > 4)
-    return invalid_argument(fmt::format("the ISA level is 2, 3 or 4, not {}", level));
+  if (level < 2 || level > kTileLevel)
+    return invalid_argument(fmt::format("the ISA level is 2 to {}, not {}", kTileLevel, level));
   std::lock_guard lock(choice().mutex);
   if (level == choice().level) return ok_status();
   TROUPE_TRY(before_use("the ISA level"));

@@ -1,6 +1,6 @@
 // Which kernels this process takes (ops::builtin() and ops::limit_isa() are in ops/op.hpp): the
 // best that the processor, this build and limit_isa allow, or exactly the level that the
-// environment names (TROUPE_ISA=v2, v3 or v4), to compare the levels on one machine.
+// environment names (TROUPE_ISA=v2, v3, v4 or v4-amx), to compare the levels on one machine.
 #pragma once
 
 #include <string>
@@ -13,6 +13,20 @@ namespace troupe::ops {
 // of the build's levels runs here. builtin() and isa_level() stop the process then, so programs ask
 // first. Loads nothing.
 Status ready();
+
+// The level v4-amx: the kernels of v4, with products of bf16 added up as AMX does. The best one
+// where there is AMX. A processor of v4 without it gives the same bits, slower: where the
+// environment or the master of its job asks for them.
+inline constexpr int kTileLevel = 5;
+
+// "v2" to "v4", "v4-amx".
+std::string isa_name(int level);
+
+// Whether this process can compute at that level, and as nothing else if limit_isa says so.
+bool can_compute_at(int level);
+
+// Whether this process may use AMX for bf16.
+bool has_tiles();
 
 // What kernels compute with, for the numeric profile: "oneDNN 2.6.3, Eigen 3.4.0". Loads nothing.
 std::string libraries();

@@ -62,8 +62,8 @@ NumericProfile numeric_profile() {
 }
 
 std::string profile_text(const NumericProfile& profile) {
-  return fmt::format("x86-64-v{}, {}, caches {}/{}/{}", profile.isa, profile.kernels, profile.l1,
-                     profile.l2, profile.l3);
+  return fmt::format("x86-64-{}, {}, caches {}/{}/{}", ops::isa_name(int(profile.isa)),
+                     profile.kernels, profile.l1, profile.l2, profile.l3);
 }
 
 Expected<TransportLimits> limits_with(std::chrono::milliseconds silence) {

@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kJoinWithin{10};
 // Sets up this process to compute the same bits as its master; failed_precondition if it cannot.
 Status apply(const NumericProfile& profile) {
   NumericProfile mine = numeric_profile();
-  if (profile.kernels != mine.kernels || profile.isa > mine.isa)
+  if (profile.kernels != mine.kernels || !ops::can_compute_at(int(profile.isa)))
     return failed_precondition(
         fmt::format("this process cannot compute as the master does: {} against {}",
                     profile_text(mine), profile_text(profile)));

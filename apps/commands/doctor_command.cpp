@@ -4,6 +4,7 @@
 #include "apps/commands/print.hpp"
 #include "core/processors.hpp"
 #include "devices/cuda/diagnosis.hpp"
+#include "ops/isa.hpp"
 #include "ops/op.hpp"
 
 namespace troupe {
@@ -11,7 +12,7 @@ namespace {
 
 int run_doctor(const Printing& printing) {
   const int processors = usable_processors();
-  const int level = ops::isa_level();
+  const std::string level = ops::isa_name(ops::isa_level());
   const cuda::Diagnosis found = cuda::diagnose(cuda::Search::standard());
   if (printing.json) {
     nlohmann::json parts = nlohmann::json::array();
@@ -20,11 +21,11 @@ int run_doctor(const Printing& printing) {
       if (!f.wheel.empty()) part["wheel"] = f.wheel;
       parts.push_back(std::move(part));
     }
-    print_json({{"cpu", {{"processors", processors}, {"level", "v" + std::to_string(level)}}},
+    print_json({{"cpu", {{"processors", processors}, {"level", level}}},
                 {"cuda", {{"ready", found.ready()}, {"fake", found.fake}, {"parts", parts}}}});
     return 0;
   }
-  print_out("{:<10}{} processors, kernels for x86-64-v{}\n", "cpu", processors, level);
+  print_out("{:<10}{} processors, kernels for x86-64-{}\n", "cpu", processors, level);
   for (const cuda::Finding& f : found.findings) print_out("{:<10}{}\n", f.part, f.text);
   return 0;
 }

@@ -60,7 +60,7 @@ TEST_CASE("a level that the processor or the build lacks is a usage error") {
   Ended ended = troupe_command("--version");
   unsetenv("TROUPE_ISA");
   CHECK(ended.code == 2);
-  CHECK(contains(ended.err, "TROUPE_ISA is v2, v3 or v4, not 'v9'"));
+  CHECK(contains(ended.err, "TROUPE_ISA is v2, v3, v4 or v4-amx, not 'v9'"));
 }
 
 TEST_CASE("a mistyped name is answered with the one that was meant") {

@@ -227,9 +227,10 @@ TEST_CASE("hostile settings of an inherited worker by hand are refused") {
 
 TEST_CASE("hostile environments by hand are answered with what was wanted") {
   const std::pair<const char*, const char*> kValues[] = {
-      {"TROUPE_ISA", ""},     {"TROUPE_ISA", "v1"},   {"TROUPE_ISA", "v22"},
-      {"TROUPE_ISA", "V3"},   {"TROUPE_ISA", "3"},    {"TROUPE_ISA", " v3"},
-      {"TROUPE_ISA", "v3v4"}, {"TROUPE_LOG", "loud"}, {"TROUPE_LOG", "0"}};
+      {"TROUPE_ISA", ""},     {"TROUPE_ISA", "v1"},  {"TROUPE_ISA", "v22"},
+      {"TROUPE_ISA", "V3"},   {"TROUPE_ISA", "3"},   {"TROUPE_ISA", " v3"},
+      {"TROUPE_ISA", "v3v4"}, {"TROUPE_ISA", "v4-"}, {"TROUPE_ISA", "v3-amx"},
+      {"TROUPE_LOG", "loud"}, {"TROUPE_LOG", "0"}};
   for (const auto& [name, value] : kValues) {
     const std::string said = std::string(name) + "=" + value;
     INFO(said);

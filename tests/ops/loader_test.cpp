@@ -21,10 +21,10 @@ TEST_CASE("the loaded ISA level stays, and says so") {
   CHECK(ops::ready().ok());
   CHECK(ops::isa_level() == level);
   CHECK(level >= 2);
-  CHECK(level <= 4);
+  CHECK(level <= ops::kTileLevel);
   CHECK(ops::limit_isa(level).ok());
   CHECK(ops::limit_isa(level == 2 ? 3 : 2).code() == Code::failed_precondition);
-  CHECK(ops::limit_isa(5).code() == Code::invalid_argument);
+  CHECK(ops::limit_isa(ops::kTileLevel + 1).code() == Code::invalid_argument);
   CHECK(ops::set_cache_sizes(ops::cache_sizes()).ok());
   CHECK(ops::set_cache_sizes({.l1 = 1024}).code() == Code::failed_precondition);
   CHECK(ops::set_cache_sizes({.l1 = 0}).code() == Code::invalid_argument);
@@ -33,7 +33,7 @@ TEST_CASE("the loaded ISA level stays, and says so") {
 TEST_CASE("TROUPE_ISA names the level, and is refused where it cannot be had") {
   const int level = ops::isa_level();
   if (const char* wanted = std::getenv("TROUPE_ISA"); wanted != nullptr && *wanted != '\0')
-    CHECK(std::string(wanted) == "v" + std::to_string(level));
+    CHECK(std::string(wanted) == ops::isa_name(level));
   // A process of its own: the level of this one is chosen.
   auto text_of = [](const std::string& isa) {
     std::string command = "TROUPE_ISA=" + isa + " " + build_dir() + "/bin/troupe-gen --check " +
@@ -47,13 +47,29 @@ TEST_CASE("TROUPE_ISA names the level, and is refused where it cannot be had") {
     CHECK((code == 0) == text.empty());
     return text;
   };
-  CHECK(text_of("v" + std::to_string(level)) == "");
-  for (std::string isa : {"v2", "v3", "v4"}) {  // runs, or says what is missing
+  CHECK(text_of(ops::isa_name(level)) == "");
+  for (std::string isa : {"v2", "v3", "v4", "v4-amx"}) {  // runs, or says what is missing
     const std::string text = text_of(isa);
     CHECK_MESSAGE((text.empty() || text.find("TROUPE_ISA") != std::string::npos), text);
   }
-  for (std::string isa : {"v5", "4", "avx2"})
-    CHECK(text_of(isa).find("TROUPE_ISA is v2, v3 or v4, not '" + isa + "'") != std::string::npos);
+  for (std::string isa : {"v5", "4", "avx2", "amx"})
+    CHECK(text_of(isa).find("TROUPE_ISA is v2, v3, v4 or v4-amx, not '" + isa + "'") !=
+          std::string::npos);
+}
+
+TEST_CASE("a processor of x86-64-v4 can compute as one with AMX does") {
+  CHECK(ops::isa_name(ops::kTileLevel) == "v4-amx");
+  CHECK(ops::isa_name(3) == "v3");
+  CHECK(ops::can_compute_at(ops::isa_level()));
+  for (int none : {-1, 0, 1, ops::kTileLevel + 1}) CHECK_FALSE(ops::can_compute_at(none));
+  if (const char* wanted = std::getenv("TROUPE_ISA"); wanted != nullptr && *wanted != '\0') {
+    for (int level = 2; level <= ops::kTileLevel; ++level)
+      CHECK(ops::can_compute_at(level) == (ops::isa_name(level) == wanted));
+    return;
+  }
+  const int level = ops::isa_level();
+  CHECK(ops::can_compute_at(ops::kTileLevel) == (level >= 4));
+  if (level >= 4) CHECK((level == ops::kTileLevel) == ops::has_tiles());
 }
 
 TEST_CASE("a kernel is found by op and device, and refused by dtype") {

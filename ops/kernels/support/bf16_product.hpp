@@ -1,8 +1,9 @@
-// Products of bfloat16 matrices at level v4, summed in f32 and rounded once.
+// Products of bfloat16 matrices at the levels v4 and v4-amx, summed in f32 and rounded once.
 //
-// Two elements of k at a time: sum = fma(a0, b0, fma(a1, b1, sum)), where subnormal numbers count
-// as 0. AVX512_BF16 has an instruction for that; processors of v4 without it get the same bits from
-// two.
+// At v4, two elements of k at a time: sum = fma(a0, b0, fma(a1, b1, sum)). AVX512_BF16 has an
+// instruction for that; processors of v4 without it get the same bits from two. At v4-amx, 32
+// elements of k at a time, as AMX has it (bf16_tiles.hpp). Subnormal numbers count as 0, and there
+// is one NaN.
 #pragma once
 
 #include "core/dtype.hpp"
@@ -26,15 +27,6 @@ struct Bf16Product {
   // On all lanes, or `alone` on the calling thread.
   Status run(const KernelContext& c, const bfloat16* a, const bfloat16* b, bfloat16* product,
              bool alone) const;
-
- private:
-  std::int64_t pairs() const { return (k + 1) / 2; }
-  // Those pairs of elements of one row of op(A), and of the columns from `first` on of op(B).
-  void pairs_of_row(const bfloat16* a, std::int64_t row, std::uint32_t* to) const;
-  void pairs_of_columns(const bfloat16* b, std::int64_t first, Range of, std::uint32_t* to) const;
-  // Those rows of C, kColumns of it from `first` on. `a` is op(A) in pairs.
-  void multiply(const std::uint32_t* a, const bfloat16* b, Range rows, std::int64_t first,
-                bfloat16* c) const;
 };
 
 }  // namespace troupe

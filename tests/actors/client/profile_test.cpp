@@ -1,6 +1,7 @@
 // The numeric profile: what decides bits beside the program, the same in all processes of a job.
 #include <doctest/doctest.h>
 
+#include "ops/isa.hpp"
 #include "ops/op.hpp"
 #include "tests/actors/worker/hostile_job.hpp"
 
@@ -33,6 +34,7 @@ TEST_CASE("the numeric profile names the libraries of the kernels and Eigen's ca
   std::string text = profile_text(profile);
   CHECK(text.find(profile.kernels) != std::string::npos);
   CHECK(text.find(std::to_string(profile.l3)) != std::string::npos);
+  CHECK(text.find("x86-64-" + ops::isa_name(ops::isa_level()) + ",") != std::string::npos);
 }
 
 TEST_CASE("a worker that cannot compute as the master does refuses to join, with the reason") {

@@ -69,22 +69,47 @@ TEST_CASE("BatchMatMul of 16-bit floats is summed in f32 and rounded once") {
     }
 }
 
-// With and without AVX512_BF16: pairs of products, the odd one first, are added one by one.
+// The sum of k products, one after another as the level has it: `x(p)` and `y(p)` are 0 from k on.
+template <class X, class Y>
+float sum_of_products(int level, std::int64_t k, const X& x, const Y& y) {
+  float sum = 0;
+  if (level == 4) {  // pairs, the odd one first
+    for (std::int64_t p = 0; p < k; p += 2)
+      for (std::int64_t q : {p + 1, p}) sum = std::fma(x(q), y(q), sum);
+    return sum;
+  }
+  for (std::int64_t p = 0; p < k; p += 32) {  // tiles
+    float even = 0, odd = 0;
+    for (std::int64_t q = p; q < p + 32; q += 2) {
+      even = std::fma(x(q), y(q), even);
+      odd = std::fma(x(q + 1), y(q + 1), odd);
+    }
+    const float both = even + odd;
+    sum += both;
+  }
+  return sum;
+}
+
+// With and without AVX512_BF16 or AMX.
 TEST_CASE("bits of bf16 products on AVX-512 do not depend on the processor") {
-  if (ops::isa_level() != 4) {
+  const int level = ops::isa_level();
+  if (level < 4) {
     MESSAGE("skipped: kernels of another level");
     return;
   }
   std::mt19937_64 rng(test_seed());
   INFO("seed " << test_seed());
-  const std::int64_t sizes[][3] = {{1, 1, 1}, {15, 7, 70}, {9, 1031, 40}, {70, 64, 600}};
+  const std::int64_t sizes[][3] = {{1, 1, 1},    {15, 7, 70},  {9, 1031, 40},  {70, 64, 600},
+                                   {48, 96, 33}, {272, 32, 5}, {140, 1056, 17}};
   for (const auto& [m, k, n] : sizes)
     for (int mode = 0; mode < 4; ++mode) {
       const bool ta = mode & 1, tb = mode & 2;
       Tensor a = cast_to(random_f64(rng, ta ? Shape{k, m} : Shape{m, k}), DType::bf16);
       const Tensor b = cast_to(random_f64(rng, tb ? Shape{n, k} : Shape{k, n}), DType::bf16);
       a.mutable_data<bfloat16>()[0] = bfloat16(0x1p-130f);  // which counts as 0
-      const Tensor product = run("MatMul", {a, b}, {{"transpose_a", ta}, {"transpose_b", tb}})[0];
+      const AttrMap attrs{{"transpose_a", ta}, {"transpose_b", tb}};
+      const Tensor product = run("MatMul", {a, b}, attrs)[0];
+      const Tensor batch = run("BatchMatMul", {a, b}, attrs)[0];
       const auto at = [k = k](const Tensor& x, bool along, std::int64_t i, std::int64_t p,
                               std::int64_t stride) {
         if (p >= k) return 0.0f;
@@ -94,15 +119,30 @@ TEST_CASE("bits of bf16 products on AVX-512 do not depend on the processor") {
       std::int64_t other = 0;
       for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = 0; j < n; ++j) {
-          float sum = 0;
-          for (std::int64_t p = 0; p < k; p += 2)
-            for (std::int64_t q : {p + 1, p})
-              sum = std::fma(at(a, !ta, i, q, m), at(b, tb, j, q, n), sum);
+          const float sum = sum_of_products(
+              level, k, [&, m = m](std::int64_t q) { return at(a, !ta, i, q, m); },
+              [&, n = n](std::int64_t q) { return at(b, tb, j, q, n); });
           if (product.data<bfloat16>()[i * n + j].bits != bfloat16(sum).bits) ++other;
         }
       INFO(m << "x" << k << "x" << n << " mode " << mode);
       CHECK(other == 0);
+      CHECK(Tensor::same(product, batch));
     }
+}
+
+TEST_CASE("bf16 products on AVX-512 have one NaN") {
+  if (ops::isa_level() < 4) {
+    MESSAGE("skipped: kernels of another level");
+    return;
+  }
+  const std::uint16_t kInf = 0x7f80, kNan = 0xffc3, kOne = 0x3f80;
+  for (const auto& [x, y] : {std::pair{kInf, kOne}, {kNan, kOne}, {kOne, kNan}}) {
+    Tensor a = cast_to(Tensor::of<float>(Shape{1, 2}, {1, 1}), DType::bf16);
+    Tensor b = cast_to(Tensor::of<float>(Shape{2, 1}, {1, -1}), DType::bf16);
+    for (int i = 0; i < 2; ++i) a.mutable_data<bfloat16>()[i].bits = x;
+    b.mutable_data<bfloat16>()[0].bits = y;
+    CHECK(run("MatMul", {a, b})[0].data<bfloat16>()[0].bits == 0x7fc0);
+  }
 }
 
 // 1 + 1 + ... stays at 2048 in f16 and at 256 in bf16.
