@@ -2,11 +2,10 @@
 #include <algorithm>
 
 #include "devices/chunks.hpp"
-#include "ops/kernels/support/bf16_product.hpp"
 #include "ops/kernels/support/broadcast.hpp"
 #include "ops/kernels/support/gemm.hpp"
 #include "ops/kernels/support/grad.hpp"
-#include "ops/kernels/support/through_float.hpp"
+#include "ops/kernels/support/half_product.hpp"
 #include "ops/kernels/support/typed.hpp"
 #include "ops/op.hpp"
 
@@ -112,8 +111,8 @@ class BatchMatMul final : public Kernel {
  private:
   Status one(const KernelContext& c, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
              const T* b, T* product) const {
-    if constexpr (std::is_same_v<T, bfloat16>)
-      return Bf16Product{m, n, k, transpose_a_, transpose_b_}.run(c, a, b, product, true);
+    if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>)
+      return HalfProduct<T>{m, n, k, transpose_a_, transpose_b_}.run(c, a, b, product, true);
     else
       return gemm<T>(m, n, k, {a, transpose_a_ ? m : k, transpose_a_},
                      {b, transpose_b_ ? k : n, transpose_b_}, false, {product, n});
@@ -123,10 +122,8 @@ class BatchMatMul final : public Kernel {
 };
 
 Expected<std::unique_ptr<Kernel>> batch_matmul_kernel(const KernelSpec& spec) {
-  if constexpr (kMultipliesBf16)
-    if (spec.type() == DType::bf16) return std::unique_ptr<Kernel>(new BatchMatMul<bfloat16>(spec));
   const bool half_size = spec.type() == DType::f16 || spec.type() == DType::bf16;
-  return half_size ? through_float<BatchMatMul<float>>(spec) : float_kernel<BatchMatMul>(spec);
+  return half_size ? half_product_kernel<BatchMatMul>(spec) : float_kernel<BatchMatMul>(spec);
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 // MatMul: the product of two matrices, either of them transposed on the way.
 #include "ops/cuda/matmul.hpp"
 #include "devices/chunks.hpp"
-#include "ops/kernels/support/bf16_product.hpp"
+#include "ops/kernels/support/half_product.hpp"
 #include "ops/kernels/support/packed_product.hpp"
-#include "ops/kernels/support/through_float.hpp"
 #include "ops/kernels/support/typed.hpp"
 #include "ops/op.hpp"
 
@@ -66,8 +65,8 @@ class MatMulKernel final : public Kernel {
  private:
   Status run(KernelContext& c, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
              const T* b, T* product) {
-    if constexpr (std::is_same_v<T, bfloat16>)
-      return Bf16Product{m, n, k, transpose_a_, transpose_b_}.run(c, a, b, product, false);
+    if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>)
+      return HalfProduct<T>{m, n, k, transpose_a_, transpose_b_}.run(c, a, b, product, false);
     else
       return split(c, m, n, k, a, b, product);
   }
@@ -148,12 +147,9 @@ Expected<std::unique_ptr<Kernel>> matmul_kernel(const KernelSpec& spec) {
       return std::unique_ptr<Kernel>(new MatMulKernel<std::int32_t>(spec));
     case DType::i64:
       return std::unique_ptr<Kernel>(new MatMulKernel<std::int64_t>(spec));
-    case DType::bf16:
-      if constexpr (kMultipliesBf16)
-        return std::unique_ptr<Kernel>(new MatMulKernel<bfloat16>(spec));
-      [[fallthrough]];
     case DType::f16:
-      return through_float<MatMulKernel<float>>(spec);
+    case DType::bf16:
+      return half_product_kernel<MatMulKernel>(spec);
     default:
       return float_kernel<MatMulKernel>(spec);
   }

@@ -49,7 +49,8 @@ TEST_CASE("MatMul of 16-bit floats is summed in f32 and rounded once") {
         const AttrMap attrs{{"transpose_a", ta}, {"transpose_b", tb}};
         const Tensor a = cast_to(random_f64(rng, ta ? Shape{k, m} : Shape{m, k}), type);
         const Tensor b = cast_to(random_f64(rng, tb ? Shape{n, k} : Shape{k, n}), type);
-        INFO(dtype_name(type) << " " << m << "x" << k << "x" << n << " mode " << mode);
+        const std::string size = Shape{m, k, n}.text();
+        INFO(dtype_name(type) << " " << size << " mode " << mode);
         const Tensor product = run("MatMul", {a, b}, attrs)[0];
         CHECK(product.dtype() == type);
         CHECK(rounded_once("MatMul", product, a, b, attrs));
@@ -69,10 +70,15 @@ TEST_CASE("BatchMatMul of 16-bit floats is summed in f32 and rounded once") {
     }
 }
 
-// The sum of k products, one after another as the level has it: `x(p)` and `y(p)` are 0 from k on.
+// The sum of k products, one after another as type and level have it: `x(p)` and `y(p)` are 0 from
+// k on.
 template <class X, class Y>
-float sum_of_products(int level, std::int64_t k, const X& x, const Y& y) {
+float sum_of_products(DType type, int level, std::int64_t k, const X& x, const Y& y) {
   float sum = 0;
+  if (type == DType::f16) {
+    for (std::int64_t p = 0; p < k; ++p) sum = std::fma(x(p), y(p), sum);
+    return sum;
+  }
   if (level == 4) {  // pairs, the odd one first
     for (std::int64_t p = 0; p < k; p += 2)
       for (std::int64_t q : {p + 1, p}) sum = std::fma(x(q), y(q), sum);
@@ -91,12 +97,14 @@ float sum_of_products(int level, std::int64_t k, const X& x, const Y& y) {
 }
 
 // With and without AVX512_BF16 or AMX.
-TEST_CASE("bits of bf16 products on AVX-512 do not depend on the processor") {
+TEST_CASE_TEMPLATE("bits of 16-bit products on AVX-512 do not depend on the processor", T, half,
+                   bfloat16) {
   const int level = ops::isa_level();
   if (level < 4) {
     MESSAGE("skipped: kernels of another level");
     return;
   }
+  constexpr DType kType = dtype_of<T>;
   std::mt19937_64 rng(test_seed());
   INFO("seed " << test_seed());
   const std::int64_t sizes[][3] = {{1, 1, 1},    {15, 7, 70},  {9, 1031, 40},  {70, 64, 600},
@@ -104,44 +112,46 @@ TEST_CASE("bits of bf16 products on AVX-512 do not depend on the processor") {
   for (const auto& [m, k, n] : sizes)
     for (int mode = 0; mode < 4; ++mode) {
       const bool ta = mode & 1, tb = mode & 2;
-      Tensor a = cast_to(random_f64(rng, ta ? Shape{k, m} : Shape{m, k}), DType::bf16);
-      const Tensor b = cast_to(random_f64(rng, tb ? Shape{n, k} : Shape{k, n}), DType::bf16);
-      a.mutable_data<bfloat16>()[0] = bfloat16(0x1p-130f);  // which counts as 0
+      Tensor a = cast_to(random_f64(rng, ta ? Shape{k, m} : Shape{m, k}), kType);
+      const Tensor b = cast_to(random_f64(rng, tb ? Shape{n, k} : Shape{k, n}), kType);
+      a.mutable_data<T>()[0].bits = 3;  // subnormal: 0 in bf16
       const AttrMap attrs{{"transpose_a", ta}, {"transpose_b", tb}};
       const Tensor product = run("MatMul", {a, b}, attrs)[0];
       const Tensor batch = run("BatchMatMul", {a, b}, attrs)[0];
       const auto at = [k = k](const Tensor& x, bool along, std::int64_t i, std::int64_t p,
                               std::int64_t stride) {
         if (p >= k) return 0.0f;
-        const float value = x.data<bfloat16>()[along ? i * k + p : p * stride + i];
+        const float value = x.data<T>()[along ? i * k + p : p * stride + i];
         return std::abs(value) < 0x1p-126f ? 0.0f : value;
       };
       std::int64_t other = 0;
       for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = 0; j < n; ++j) {
           const float sum = sum_of_products(
-              level, k, [&, m = m](std::int64_t q) { return at(a, !ta, i, q, m); },
+              kType, level, k, [&, m = m](std::int64_t q) { return at(a, !ta, i, q, m); },
               [&, n = n](std::int64_t q) { return at(b, tb, j, q, n); });
-          if (product.data<bfloat16>()[i * n + j].bits != bfloat16(sum).bits) ++other;
+          if (product.data<T>()[i * n + j].bits != T(sum).bits) ++other;
         }
-      INFO(m << "x" << k << "x" << n << " mode " << mode);
+      const std::string size = Shape{m, k, n}.text();
+      INFO(size << " mode " << mode);
       CHECK(other == 0);
       CHECK(Tensor::same(product, batch));
     }
 }
 
-TEST_CASE("bf16 products on AVX-512 have one NaN") {
+TEST_CASE_TEMPLATE("16-bit products on AVX-512 have one NaN", T, half, bfloat16) {
   if (ops::isa_level() < 4) {
     MESSAGE("skipped: kernels of another level");
     return;
   }
-  const std::uint16_t kInf = 0x7f80, kNan = 0xffc3, kOne = 0x3f80;
-  for (const auto& [x, y] : {std::pair{kInf, kOne}, {kNan, kOne}, {kOne, kNan}}) {
-    Tensor a = cast_to(Tensor::of<float>(Shape{1, 2}, {1, 1}), DType::bf16);
-    Tensor b = cast_to(Tensor::of<float>(Shape{2, 1}, {1, -1}), DType::bf16);
-    for (int i = 0; i < 2; ++i) a.mutable_data<bfloat16>()[i].bits = x;
-    b.mutable_data<bfloat16>()[0].bits = y;
-    CHECK(run("MatMul", {a, b})[0].data<bfloat16>()[0].bits == 0x7fc0);
+  const std::uint16_t inf = T(INFINITY).bits, one = T(1.0f).bits, nan = inf | 0x8003;
+  for (const auto& [x, y] : {std::pair{inf, one}, {nan, one}, {one, nan}}) {
+    Tensor a = cast_to(Tensor::of<float>(Shape{1, 2}, {1, 1}), dtype_of<T>);
+    Tensor b = cast_to(Tensor::of<float>(Shape{2, 1}, {1, -1}), dtype_of<T>);
+    for (int i = 0; i < 2; ++i) a.mutable_data<T>()[i].bits = x;
+    b.mutable_data<T>()[0].bits = y;
+    const Tensor product = run("MatMul", {a, b})[0];
+    CHECK(product.data<T>()[0].bits == T(std::numeric_limits<float>::quiet_NaN()).bits);
   }
 }
 
