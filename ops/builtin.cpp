@@ -25,7 +25,8 @@ struct Choice {
   int limit = 0;  // none
   CacheSizes caches;
   std::vector<void (*)(OpTable&)> extensions;
-  int level = 0;  // once loaded
+  int level = 0;        // once loaded
+  bool adding = false;  // a kernel has asked how bf16 is added up
 };
 
 Choice& choice() {
@@ -176,6 +177,14 @@ bool can_compute_at(int level) {
   return found.ok() && *found == level;
 }
 
+bool adds_by_tiles() {
+  {
+    std::lock_guard lock(choice().mutex);
+    choice().adding = true;
+  }
+  return isa_level() == kTileLevel;
+}
+
 std::string libraries() {
 #if TROUPE_ONEDNN
   std::string onednn = onednn::version();
@@ -198,9 +207,11 @@ Status limit_isa(int level) {
     return invalid_argument(fmt::format("the ISA level is 2 to {}, not {}", kTileLevel, level));
   std::lock_guard lock(choice().mutex);
   if (level == choice().level) return ok_status();
-  TROUPE_TRY(before_use("the ISA level"));
-  TROUPE_TRY(find_level(level));
+  const bool same_kernels = std::min(level, choice().level) >= 4;
+  if (!same_kernels || choice().adding) TROUPE_TRY(before_use("the ISA level"));
+  TROUPE_TRY(const int found, find_level(level));
   choice().limit = level;
+  if (choice().level != 0) choice().level = found;
   return ok_status();
 }
 

@@ -22,8 +22,13 @@ inline constexpr int kTileLevel = 5;
 // "v2" to "v4", "v4-amx".
 std::string isa_name(int level);
 
-// Whether this process can compute at that level, and as nothing else if limit_isa says so.
+// Whether limit_isa can give this process exactly that level.
 bool can_compute_at(int level);
+
+// Whether products of bf16 are added up as AMX does. Kernels ask: until the first one has,
+// limit_isa changes between the two levels of x86-64-v4 even once the kernels are loaded, so that a
+// worker, which has them loaded when it joins, takes the level of its master.
+bool adds_by_tiles();
 
 // Whether this process may use AMX for bf16.
 bool has_tiles();

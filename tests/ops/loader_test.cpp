@@ -72,6 +72,15 @@ TEST_CASE("a processor of x86-64-v4 can compute as one with AMX does") {
   if (level >= 4) CHECK((level == ops::kTileLevel) == ops::has_tiles());
 }
 
+TEST_CASE("the level of bf16 products stays once a kernel has asked for it") {
+  const int level = ops::isa_level();
+  ops::builtin();
+  CHECK(ops::adds_by_tiles() == (level == ops::kTileLevel));
+  if (level >= 4)
+    CHECK(ops::limit_isa(level == 4 ? ops::kTileLevel : 4).code() == Code::failed_precondition);
+  CHECK(ops::isa_level() == level);
+}
+
 TEST_CASE("a kernel is found by op and device, and refused by dtype") {
   OpTable table;
   table.add({.name = "F", .in = {"x"}, .out = {"y"}, .types = "f32 f64", .shape = same_shape})

@@ -135,7 +135,7 @@ const Form& form() {
   static const Form found = [] {
     if (std::is_same_v<T, half>)
       return Form{1, 1, add_by_rows<add_floats<8>, add_floats<4>, add_floats<2>, add_floats<1>>};
-    if (ops::isa_level() == ops::kTileLevel)
+    if (ops::adds_by_tiles())
       return Form{tiles::kRows, kWords,
                   ops::has_tiles() ? tiles::add_on_amx : tiles::add_without_amx};
     if (__builtin_cpu_supports("avx512bf16"))

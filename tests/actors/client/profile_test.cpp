@@ -51,6 +51,22 @@ TEST_CASE("a worker that cannot compute as the master does refuses to join, with
   other.kernels += "0";
   CHECK(answer_to(other).code() == Code::failed_precondition);
   other = numeric_profile();
-  ++other.isa;
+  other.isa = ops::kTileLevel + 1;
   CHECK(answer_to(other).code() == Code::failed_precondition);
+}
+
+TEST_CASE("a worker of x86-64-v4 takes its master's level, with AMX or without") {
+  ops::builtin();  // as in every worker that joins
+  const NumericProfile mine = numeric_profile();
+  NumericProfile other = mine;
+  other.isa = std::uint32_t(mine.isa == 4 ? ops::kTileLevel : 4);
+  if (mine.isa < 4 || !ops::can_compute_at(int(other.isa))) {
+    MESSAGE("skipped: this process has one level");
+    return;
+  }
+  for (const NumericProfile& master : {other, mine}) {
+    Status answer = answer_to(master);
+    CHECK_MESSAGE(answer.ok(), answer.text());
+    CHECK(numeric_profile() == master);
+  }
 }
