@@ -110,7 +110,8 @@ const OpTable& builtin();
 // failed_precondition: the table is loaded already.
 Status extend(void (*add)(OpTable& table));
 
-// The ISA level in use: 2, 3 or 4. `limit_isa` must be called before the first builtin().
+// The ISA level in use: 2, 3 or 4 for x86-64-v2 to -v4, or ops::kTileLevel (ops/isa.hpp).
+// `limit_isa` must be called before the first builtin(), unless it changes between the last two.
 int isa_level();
 Status limit_isa(int level);
 

@@ -11,7 +11,7 @@ namespace troupe {
 // The settings on which the bits of results depend. Chosen by the master and sent in Welcome; a
 // worker that cannot apply them refuses to join.
 struct NumericProfile {
-  std::uint32_t isa = 0;                // x86-64 level of the kernels
+  std::uint32_t isa = 0;                // level of the kernels, as ops::isa_level() has it
   std::string kernels;                  // versions of oneDNN, Eigen, compiler and C library
   std::int64_t l1 = 0, l2 = 0, l3 = 0;  // cache sizes given to Eigen, bytes
   friend bool operator==(const NumericProfile&, const NumericProfile&) = default;
