@@ -81,6 +81,18 @@ TEST_CASE("what uses a variable runs where the variable is") {
   CHECK(find(*p.compiled, "read").plan->resources.size() == 1);
 }
 
+TEST_CASE("a variable is where the writes of a step can be applied") {
+  Maker g;
+  Port v = g.variable("v");
+  g.node("Assign", "write", {v, g.constant("c", 1)});
+  KernelIndex kernels = kernels_for({"FAKE", "CPU"});  // the first is preferred
+  CHECK(place(g, request({}, {"write"}), {kCpu, kFake}, false, &kernels).device("write") == kFake);
+  kernels.add("Assign", "CPU", {});
+  CHECK(place(g, request({}, {"write"}), {kCpu, kFake}, false, &kernels).device("write") == kCpu);
+  kernels.add("Assign", "FAKE", {});
+  CHECK(place(g, request({}, {"write"}), {kCpu, kFake}, false, &kernels).device("write") == kFake);
+}
+
 TEST_CASE("a constant goes with its only consumer, a metadata op with its input") {
   Maker g;
   Port c = g.constant("c", 1);
