@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# ops with CUDA kernels on the emulated GPU, against the CPU, and planted mistakes under sanitizers
+# Covered: the device, programs of kernels, the kernels that there are, programs beside the CPU, five
+# planted mistakes of kernels, two networks. Not covered yet: planted mistakes of the device (a
+# missing wait, use after free on another stream), 1,000 seeds with delays and errors. Not hardware.
+source tests/accept/lib.sh
+export TROUPE_CUDA_PATH=$PWD/build/fake-cuda:$PWD/build/fake-nvrtc:-
+expect "the device on the fake driver" cases devices 'CUDA:*'
+expect "kernels on the emulated GPU have the CPU's results" cases ops 'CUDA:*'
+expect "programs with a GPU beside the CPU" cases apps '*GPU*'
+
+kernels=$("$TROUPE" ops --device cuda --all --output json |
+  jq '[.[] | select(.devices | index("CUDA"))] | length')
+figure "ops with a CUDA kernel" "$kernels"
+expect "at least 100 ops have one" at_least "$kernels" 100
+
+# Device code under the sanitizers.
+compile=("${CXX:-g++}" -std=c++20 -O1 -g1 -ffp-contract=off -I.)
+"${compile[@]}" -fsanitize=address,undefined tests/fake_cuda/planted.cpp tests/fake_cuda/simt.cpp \
+  -o "$scratch/asan"
+"${compile[@]}" -fPIC -shared -fvisibility=hidden -fvisibility-inlines-hidden -DTROUPE_SIMT_TSAN \
+  tests/fake_cuda/simt.cpp -o "$scratch/libsimt.so"
+"${compile[@]}" -fsanitize=thread tests/fake_cuda/planted.cpp -o "$scratch/tsan" \
+  -L"$scratch" -lsimt -Wl,-rpath,"$scratch"
+reported() {  # reported PROGRAM BUG TEXT
+  ! "$scratch/$1" "$2" >"$scratch/report" 2>&1 && grep -q -- "$3" "$scratch/report"
+}
+for program in asan tsan; do
+  expect "$program: sound kernels are clean" "$scratch/$program" sound
+done
+expect "a write out of bounds is reported" reported asan bounds heap-buffer-overflow
+expect "one in block memory is reported" reported asan block_bounds 'out of bounds'
+expect "a barrier that some threads miss is reported" reported asan divergent \
+  'threads wait for others that never come'
+expect "a race is reported" reported tsan race 'data race'
+expect "a missing barrier is reported" reported tsan missing_barrier 'data race'
+conclude

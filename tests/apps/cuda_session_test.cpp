@@ -1,0 +1,176 @@
+// Programs on a CUDA device, on the emulated GPU: what has a CUDA kernel runs there, the rest on
+// the CPU beside it. Not run on hardware.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/troupe.hpp"
+#include "tests/contains.hpp"
+#include "tests/devices/cuda/fake_driver.hpp"
+#include "tests/same_bits.hpp"
+
+using namespace troupe;
+using troupe::test::contains;
+using troupe::test::same_bits;
+
+namespace {
+
+// The driver and the compiler of the tests are all that is found.
+struct Emulated {
+  explicit Emulated(const std::string& options = "", bool compiler = true)
+      : path("TROUPE_CUDA_PATH", build_dir() + "/fake-cuda" +
+                                     (compiler ? ":" + build_dir() + "/fake-nvrtc" : "") + ":-"),
+        fake(options) {}
+  const test::Variable path;
+  const test::FakeCuda fake;
+};
+
+Cluster with_gpu(bool gpu = true) {
+  Cluster cluster;
+  cluster.threads = 1;
+  cluster.devices = {"CPU"};
+  if (gpu) cluster.devices.push_back("CUDA");
+  return cluster;
+}
+
+// Bytes that the device of that kind has held at most.
+std::size_t peak_of(Session& session, std::string_view kind) {
+  std::size_t peak = 0;
+  for (const DeviceMemory& device : session.memory())
+    if (contains(device.device, kind)) peak += device.peak;
+  return peak;
+}
+
+// Elementwise ops of which the CPU has the same bits, some of them behind one that has no CUDA
+// kernel.
+std::vector<Tensor> arithmetic(bool gpu, std::size_t* peak = nullptr) {
+  Graph g(3);
+  Output x = placeholder<float>(g, {-1, 8}, "x"), y = placeholder<float>(g, {8}, "y");
+  Output a = (x + y) * x - y / 3.0f;
+  Output order = reverse(relu(a), std::vector<std::int64_t>{0});
+  Output b = select(order > 0.5f, sqrt(abs(order)), -order);
+  Output c = cast<float>(cast<std::int32_t>(b * 100.0f)) + maximum(a, b);
+  Session session(g, with_gpu(gpu));
+  auto step = session.compile({a, b, c}, {}, {x, y});
+  std::vector<Tensor> all;
+  for (int run = 0; run < 3; ++run) {
+    Tensor fed = value_or_throw(Tensor::make(DType::f32, {5 + run, 8}));
+    for (int i = 0; i < fed.elements(); ++i)
+      fed.mutable_data<float>()[i] = float((i * 7 + run) % 11) / 8 - 0.6f;
+    Tensor row = value_or_throw(Tensor::make(DType::f32, {8}));
+    for (int i = 0; i < 8; ++i) row.mutable_data<float>()[i] = float(i) - 3.5f;
+    for (Tensor& t : step.run({fed, row})) all.push_back(std::move(t));
+  }
+  if (peak) *peak = peak_of(session, "cuda");
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a program has the same bits with a GPU beside the CPU") {
+  const std::vector<Tensor> want = arithmetic(false);
+  for (const char* fake : {"", "delay_us=200,seed=3,order=5", "delay_us=200,seed=4,order=9"}) {
+    INFO(fake);
+    const Emulated emulated(fake);
+    std::size_t peak = 0;
+    const std::vector<Tensor> got = arithmetic(true, &peak);
+    CHECK(peak > 0);
+    CHECK(same_bits(got, want));
+  }
+}
+
+TEST_CASE("a program for a GPU says which wheel compiles its kernels") {
+  const Emulated emulated("", false);
+  Graph g;
+  Output x = placeholder<float>(g, {4}, "x");
+  Session session(g, with_gpu());
+  const auto step = session.try_compile({x + x}, {}, {x});
+  REQUIRE_FALSE(step.ok());
+  CHECK(step.status().code() == Code::failed_precondition);
+  CHECK(contains(step.status().text(), "the wheel nvidia-cuda-nvrtc has it"));
+  CHECK(contains(step.status().text(), "cuda:0"));
+}
+
+namespace {
+
+struct Net : nn::Module {
+  using Module::Module;
+  nn::Linear hidden{*this, "hidden", 784, 12}, out{*this, "out", 12, 10};
+};
+
+// Losses of six steps of a small network, then its variables. Its variables are on the GPU, where
+// the rule of `optimizer` has a kernel, or its CPU kernel runs beside it.
+template <class Optimizer>
+std::vector<Tensor> train(const Optimizer& optimizer, bool gpu) {
+  Graph g(5);
+  auto [images, labels] =
+      data::digits(64, data::Split::train).shuffle(64, 1).batch(16).repeat().outputs(g);
+  Net net(g.scope("net"));
+  Output loss = mean(softmax_cross_entropy(net.out(relu(net.hidden(images))), labels));
+  Op update = optimizer.minimize(loss);
+  Session session(g, with_gpu(gpu));
+  session.init();
+  auto step = session.compile({loss}, {update});
+  std::vector<Tensor> all;
+  for (int i = 0; i < 6; ++i) all.push_back(step.run(std::vector<Tensor>{})[0]);
+  for (auto& [name, value] : value_or_throw(session.try_variables())) all.push_back(value);
+  CHECK((peak_of(session, "cuda") > 0) == gpu);
+  return all;
+}
+
+double most_apart(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  REQUIRE(a.size() == b.size());
+  double most = 0;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    REQUIRE(a[k].shape() == b[k].shape());
+    if (a[k].dtype() != DType::f32) {
+      CHECK(Tensor::same(a[k], b[k]));
+      continue;
+    }
+    for (std::int64_t i = 0; i < a[k].elements(); ++i)
+      most = std::max(most, double(std::abs(a[k].data<float>()[i] - b[k].data<float>()[i])));
+  }
+  return most;
+}
+
+template <class Optimizer>
+void trains(const Optimizer& optimizer) {
+  const std::vector<Tensor> cpu = train(optimizer, false);
+  std::vector<Tensor> once;
+  for (const char* fake : {"", "delay_us=100,seed=3,order=5"}) {
+    const Emulated emulated(fake);
+    const std::vector<Tensor> got = train(optimizer, true);
+    CHECK(most_apart(got, cpu) < 1e-4);
+    if (once.empty()) once = got;
+    CHECK(same_bits(got, once));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a network trains on a GPU as on the CPU, twice with the same bits") {
+  trains(optim::Sgd{.lr = 0.1});
+  trains(optim::Momentum{.lr = 0.05, .momentum = 0.9});
+  trains(optim::Adam{.lr = 0.01});
+}
+
+TEST_CASE("a rule that has no kernel for GPUs runs on the CPU beside one") {
+  trains(optim::Lamb{.lr = 0.01});
+}
+
+TEST_CASE("a label outside is refused on a GPU, too") {
+  const Emulated emulated;
+  Graph g;
+  Output logits = placeholder<float>(g, {2, 3}, "logits");
+  Output labels = placeholder<std::int64_t>(g, {2}, "labels");
+  Session session(g, with_gpu());
+  auto step = session.compile({sum(softmax_cross_entropy(logits, labels))}, {}, {logits, labels});
+  Tensor rows = value_or_throw(Tensor::make(DType::f32, {2, 3}));
+  std::fill_n(rows.mutable_data<float>(), 6, 0.0f);
+  const auto wrong = step.try_run({rows, Tensor::of(Shape{2}, {std::int64_t{1}, std::int64_t{3}})});
+  REQUIRE_FALSE(wrong.ok());
+  CHECK(contains(wrong.status().text(), "label 3 at index 1 is outside [0, 3)"));
+  CHECK(contains(wrong.status().text(), "cuda:0"));
+  CHECK(step.try_run({rows, Tensor::of(Shape{2}, {std::int64_t{1}, std::int64_t{2}})}).ok());
+}

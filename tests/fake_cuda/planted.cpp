@@ -1,0 +1,164 @@
+// planted sound            device kernels of this library, against plain loops
+// planted BUG              a kernel with that mistake, which gives right results all the same, or
+//                          hangs a GPU: bounds, block_bounds, race, missing_barrier, divergent
+// For the sanitizers: what is sound they find nothing in, and each mistake is reported.
+// tests/accept/cuda_2.sh compiles and runs it.
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "tests/fake_cuda/simt.hpp"
+
+// Device code finds CUDA's words above.
+#include "ops/device/elementwise.cuh"
+#include "ops/device/matmul.cuh"
+#include "ops/device/reduce.cuh"
+#include "ops/device/softmax.cuh"
+#include "ops/formulas/arithmetic.hpp"
+
+using namespace troupe;
+
+namespace {
+
+template <class K>
+void launch(unsigned blocks, unsigned threads, std::uint64_t seed, const typename K::Args& args) {
+  simt::run(
+      {{blocks}, {threads}, seed},
+      [](const void* a) { K::run(*static_cast<const typename K::Args*>(a)); }, &args);
+}
+
+std::vector<float> numbers(std::size_t n) {
+  std::vector<float> x(n);
+  for (std::size_t i = 0; i < n; ++i) x[i] = float((i * 37 + 11) % 101) / 50 - 1;
+  return x;
+}
+
+int failures = 0;
+void expect(bool near, const char* what) {
+  if (near) return;
+  ++failures;
+  std::printf("wrong: %s\n", what);
+}
+
+void run_sound(std::uint64_t seed) {
+  constexpr std::int64_t kRows = 5, kColumns = 70, kInner = 9;
+  const std::vector<float> x = numbers(kRows * kColumns);
+  std::vector<float> rows(kRows), columns(kColumns), soft(x.size()), product(kRows * kRows);
+  launch<device::ReduceRows<formula::SumOf, float>>(
+      2, 64, seed, {x.data(), rows.data(), kRows, kColumns, 1});
+  launch<device::ReduceColumns<formula::SumOf, float>>(
+      2, 256, seed, {x.data(), columns.data(), 1, kRows, kColumns});
+  launch<device::Rows<device::Softmax, float>>(
+      2, 64, seed, {x.data(), nullptr, soft.data(), nullptr, kRows, kColumns});
+  launch<device::MatMul<float>>(
+      2, 256, seed,
+      {x.data(), x.data(), product.data(), kRows, kRows, kColumns, kColumns, 1, 1, kColumns});
+  std::vector<float> sum(x.size());
+  device::ElementwiseArgs<2> add{{x.data(), x.data()}, sum.data(), kRows * kColumns, {}};
+  add.walk = {2, {kRows, kColumns}, {{kColumns, 1}, {0, 1}}};
+  launch<device::Elementwise<formula::Add, float, float, float>>(2, 64, seed, add);
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    float total = 0, mass = 0;
+    for (std::int64_t j = 0; j < kColumns; ++j) {
+      const std::size_t at = std::size_t(i * kColumns + j);
+      total += x[at];
+      mass += soft[at];
+      expect(sum[at] == x[at] + x[std::size_t(j)], "a sum with broadcasting");
+    }
+    expect(std::abs(total - rows[std::size_t(i)]) < 1e-4, "a sum of a row");
+    expect(std::abs(mass - 1) < 1e-5, "softmax");
+    for (std::int64_t k = 0; k < kRows; ++k) {
+      float dot = 0;
+      for (std::int64_t j = 0; j < kColumns; ++j)
+        dot += x[std::size_t(i * kColumns + j)] * x[std::size_t(k * kColumns + j)];
+      expect(std::abs(dot - product[std::size_t(i * kRows + k)]) < 1e-3, "a product of matrices");
+    }
+  }
+  for (std::int64_t j = 0; j < kColumns; ++j) {
+    float total = 0;
+    for (std::int64_t i = 0; i < kRows; ++i) total += x[std::size_t(i * kColumns + j)];
+    expect(std::abs(total - columns[std::size_t(j)]) < 1e-4, "a sum of a column");
+  }
+  const std::vector<float> cube = numbers(3 * 4 * kInner);
+  std::vector<float> walked(4);
+  device::ReduceWalkArgs walk{cube.data(), walked.data(), 4, 3 * kInner, {}, {}};
+  walk.kept = {1, {4}, {{kInner}}};
+  walk.reduced = {2, {3, kInner}, {{4 * kInner, 1}}};
+  launch<device::ReduceWalk<formula::SumOf, float>>(1, 32, seed, walk);
+  for (std::int64_t m = 0; m < 4; ++m) {
+    float total = 0;
+    for (std::int64_t i = 0; i < 3; ++i)
+      for (std::int64_t k = 0; k < kInner; ++k)
+        total += cube[std::size_t((i * 4 + m) * kInner + k)];
+    expect(std::abs(total - walked[std::size_t(m)]) < 1e-4, "a sum over other dimensions");
+  }
+}
+
+struct Args {
+  float* y;
+  std::int64_t n;
+};
+
+struct Bounds {  // writes one element too many
+  using Args = ::Args;
+  static void run(const Args& a) {
+    for (std::int64_t i = device::first_element(); i <= a.n; i += device::element_step())
+      a.y[i] = float(i);
+  }
+};
+struct BlockBounds {
+  using Args = ::Args;
+  static void run(const Args& a) {
+    auto& shared = device::block_shared<float[32]>();
+    shared[threadIdx.x + 1] = 1;
+    __syncthreads();
+    if (threadIdx.x < 31) a.y[threadIdx.x] = shared[threadIdx.x + 1];
+  }
+};
+struct Race {  // all threads write the same
+  using Args = ::Args;
+  static void run(const Args& a) { a.y[0] = 1; }
+};
+struct MissingBarrier {
+  using Args = ::Args;
+  static void run(const Args& a) {
+    auto& shared = device::block_shared<float[64]>();
+    shared[threadIdx.x] = float(threadIdx.x);
+    a.y[threadIdx.x] = shared[threadIdx.x / 2];  // written before, in order
+  }
+};
+struct Divergent {
+  using Args = ::Args;
+  static void run(const Args& a) {
+    if (threadIdx.x < 40) {
+      __syncthreads();
+      a.y[threadIdx.x] = 1;
+    } else {
+      __syncwarp();
+    }
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string bug = argc > 1 ? argv[1] : "";
+  std::vector<float> y(64);
+  const Args args{y.data(), std::int64_t(y.size())};
+  if (bug == "sound")
+    for (std::uint64_t seed : {0, 1, 2}) run_sound(seed);
+  else if (bug == "bounds")
+    launch<Bounds>(1, 32, 0, args);
+  else if (bug == "block_bounds")
+    launch<BlockBounds>(1, 32, 0, args);
+  else if (bug == "race")
+    launch<Race>(1, 32, 0, args);
+  else if (bug == "missing_barrier")
+    launch<MissingBarrier>(1, 64, 0, args);
+  else if (bug == "divergent")
+    launch<Divergent>(1, 64, 0, args);
+  else
+    return 2;
+  return failures != 0;
+}
