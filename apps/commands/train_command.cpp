@@ -178,7 +178,6 @@ std::string odd_combination(const TrainWords& words) {
   return {};
 }
 
-// What was typed makes sense together; `train` is what it means.
 // A GPU has a CPU beside it, which computes what has no kernel for GPUs.
 void add_cpu_beside_gpu(std::vector<std::string>& devices) {
   const auto is = [](const char* type) {
@@ -192,6 +191,7 @@ void add_cpu_beside_gpu(std::vector<std::string>& devices) {
     devices.insert(devices.begin(), "CPU");
 }
 
+// What was typed makes sense together; `train` is what it means.
 Status understand(TrainWords& words) {
   add_cpu_beside_gpu(words.train.cluster.devices);
   TROUPE_TRY(known_model(words.train.example));
