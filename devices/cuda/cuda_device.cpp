@@ -60,6 +60,9 @@ class Cuda final : public CudaDevice {
   Expected<cuda::FunctionHandle> function(const std::string& image, const char* name) override {
     return programs_->function(image, name);
   }
+  cuda::FunctionHandle prepared(std::string_view type) const override {
+    return programs_->prepared(type);
+  }
   int compiled_programs() const override { return programs_->compiled(); }
   Status launch_kernel(const KernelLaunch& launch) override;
 

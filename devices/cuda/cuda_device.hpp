@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "devices/cuda/context.hpp"
 #include "devices/device.hpp"
@@ -47,6 +48,8 @@ class CudaDevice : public Device {
   // On stream(). What the driver refuses is returned, and is no failure of the stream.
   virtual Status launch_kernel(const KernelLaunch& launch) = 0;
 
+  // The handle of a function of that type, or null: no kernel that it was prepared for has one.
+  virtual cuda::FunctionHandle prepared(std::string_view type) const = 0;
   // How many programs were compiled so far, rather than found on disk.
   virtual int compiled_programs() const = 0;
 

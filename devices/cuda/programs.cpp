@@ -56,6 +56,12 @@ int Programs::compiled() const {
   return compiled_;
 }
 
+FunctionHandle Programs::prepared(std::string_view type) const {
+  std::lock_guard lock(mutex_);
+  const auto found = functions_.find(type);
+  return found == functions_.end() ? nullptr : found->second;
+}
+
 Status Programs::prepare(std::span<GpuKernel* const> kernels) {
   std::lock_guard lock(mutex_);
   std::map<const DeviceCode*, std::vector<std::string>> missing;

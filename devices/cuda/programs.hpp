@@ -31,6 +31,9 @@ class Programs {
   // A kernel of a module, which is loaded once.
   Expected<FunctionHandle> function(const std::string& image, const char* name);
 
+  // Null: there is no such function yet.
+  FunctionHandle prepared(std::string_view type) const;
+
   // How many programs were compiled, rather than found on disk.
   int compiled() const;
 

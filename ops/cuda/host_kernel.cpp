@@ -24,6 +24,7 @@ class HostKernel final : public Kernel {
       TROUPE_TRY(Tensor there, upload(ctx, (*results)[i]));
       ctx.set_output(int(i), std::move(there));
     }
+    ctx.stream().mark();  // so that the copies are part of what the stream was given
     return ok_status();
   }
 

@@ -22,6 +22,7 @@ class Const final : public Kernel {
       TROUPE_TRY(Tensor there,
                  Tensor::make(value_.dtype(), value_.shape(), ctx.device().allocator()));
       ctx.stream().wait(ctx.device().copy(value_, there));
+      ctx.stream().mark();
       there_ = std::move(there);
     }
     ctx.set_output(0, there_);

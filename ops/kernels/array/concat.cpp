@@ -1,6 +1,7 @@
 // Concat and its gradient: tensors one after another.
 #include <fmt/core.h>
 
+#include "ops/cuda/strided.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/joins.hpp"
 #include "ops/kernels/support/types.hpp"
@@ -119,7 +120,8 @@ TROUPE_OPS(concat) {
          .doc =
              "The values concatenated along `axis`, the only dimension in which their shapes may "
              "differ; a negative axis counts from the end."})
-      .cpu(make_kernel<Concat>);
+      .cpu(make_kernel<Concat>)
+      .cuda(cuda::moving<make_kernel<Concat>>, kPlainTypes);
   r.add({.name = "ConcatGrad",
          .in = {"dy", "shapes: Tshape..."},
          .out = {"dx: T..."},
@@ -130,5 +132,6 @@ TROUPE_OPS(concat) {
          .host = {"shapes"},
          .doc = "dy split along `axis` into tensors of the given shapes, which must add up to its "
                 "own: the gradient of Concat."})
-      .cpu(make_kernel<ConcatGrad>);
+      .cpu(make_kernel<ConcatGrad>)
+      .cuda(cuda::moving<make_kernel<ConcatGrad>>, kPlainTypes);
 }

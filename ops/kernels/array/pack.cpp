@@ -1,6 +1,7 @@
 // Pack: tensors stacked along a new dimension.
 #include <fmt/core.h>
 
+#include "ops/cuda/strided.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/joins.hpp"
 #include "ops/kernels/support/types.hpp"
@@ -62,5 +63,6 @@ TROUPE_OPS(pack) {
          .value = joined_ints,
          .grad = pack_grad,
          .doc = "The values, all of the same shape, stacked along a new dimension `axis`."})
-      .cpu(make_kernel<Pack>);
+      .cpu(make_kernel<Pack>)
+      .cuda(cuda::moving<make_kernel<Pack>>, kPlainTypes);
 }

@@ -1,6 +1,7 @@
 // Pad: a tensor in a frame.
 #include <fmt/core.h>
 
+#include "ops/cuda/strided.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/types.hpp"
@@ -67,5 +68,6 @@ TROUPE_OPS(pad) {
          .grad = pad_grad,
          .doc = "x padded with `value`. `paddings` lists the amounts before and after each "
                 "dimension: [before0, after0, before1, after1, ...]."})
-      .cpu(make_kernel<Pad>);
+      .cpu(make_kernel<Pad>)
+      .cuda(cuda::moving<make_kernel<Pad>>);
 }

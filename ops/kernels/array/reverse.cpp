@@ -1,6 +1,7 @@
 // Reverse: the other way round along some dimensions.
 #include <fmt/core.h>
 
+#include "ops/cuda/strided.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/types.hpp"
@@ -47,5 +48,6 @@ TROUPE_OPS(reverse) {
          .shape = reverse_shape,
          .grad = reverse_grad,
          .doc = "x reversed along `axes`, or along all dimensions if the list is empty."})
-      .cpu(make_kernel<Reverse>);
+      .cpu(make_kernel<Reverse>)
+      .cuda(cuda::moving<make_kernel<Reverse>>, kPlainTypes);
 }

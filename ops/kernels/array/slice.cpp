@@ -1,6 +1,7 @@
 // Slice and its gradient: a block of a tensor.
 #include <fmt/core.h>
 
+#include "ops/cuda/strided.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/types.hpp"
@@ -116,7 +117,8 @@ TROUPE_OPS(slice) {
          .host = {"begin", "size"},
          .doc = "The block of x that starts at `begin` and has `size` elements in each dimension; "
                 "-1 means up to the end."})
-      .cpu(kernel<slice>);
+      .cpu(kernel<slice>)
+      .cuda(cuda::moving<kernel<slice>>, kPlainTypes);
   r.add({.name = "SliceGrad",
          .in = {"dy", "begin: Tindex", "shape: i64"},
          .out = {"dx"},
@@ -127,7 +129,8 @@ TROUPE_OPS(slice) {
          .host = {"begin", "shape"},
          .added = "SliceAdd",
          .doc = "Zeros of `shape` with dy placed at `begin`: the gradient of Slice."})
-      .cpu(kernel<slice_grad_kernel>);
+      .cpu(kernel<slice_grad_kernel>)
+      .cuda(cuda::moving<kernel<slice_grad_kernel>>);
   r.add({.name = "SliceAdd",
          .in = {"sums", "dy", "begin: Tindex", "shape: i64"},
          .out = {"dx"},
@@ -137,5 +140,6 @@ TROUPE_OPS(slice) {
          .grad = slice_add_grad,
          .host = {"begin", "shape"},
          .doc = "sums (of `shape`) with dy added to the block at `begin`: sums + SliceGrad(...)."})
-      .cpu(kernel<slice_add>);
+      .cpu(kernel<slice_add>)
+      .cuda(cuda::moving<kernel<slice_add>>);
 }

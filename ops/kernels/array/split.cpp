@@ -1,6 +1,7 @@
 // Split: a tensor cut into parts.
 #include <fmt/core.h>
 
+#include "ops/cuda/strided.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/joins.hpp"
 #include "ops/kernels/support/types.hpp"
@@ -83,5 +84,6 @@ TROUPE_OPS(split) {
          .value = split_ints,
          .grad = split_grad,
          .doc = "x split along `axis` into N parts, of equal size or of the given sizes."})
-      .cpu(make_kernel<Split>);
+      .cpu(make_kernel<Split>)
+      .cuda(cuda::moving<make_kernel<Split>>, kPlainTypes);
 }

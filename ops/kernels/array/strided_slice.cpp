@@ -7,6 +7,7 @@
 
 #include <bit>
 
+#include "ops/cuda/strided.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/moves.hpp"
@@ -217,8 +218,8 @@ struct StridedSlice final : Kernel {
     TROUPE_TRY(Entries entries, entries_of(ctx, 1));
     TROUPE_TRY(View view, view_of(masks, entries, x.shape()));
     TROUPE_TRY(Tensor y, ctx.allocate(x.dtype(), view.shape));
-    strided_copy(ctx, x.dtype(), view.shape, Moves(x.dtype()).at(x.raw(), view.offset),
-                 view.strides, y.mutable_raw(), strides_of(view.shape));
+    TROUPE_TRY(copy_strided(ctx, x.dtype(), view.shape, Moves(x.dtype()).at(x.raw(), view.offset),
+                            view.strides, y.mutable_raw(), strides_of(view.shape)));
     ctx.set_output(0, std::move(y));
     return ok_status();
   }
@@ -238,13 +239,9 @@ struct StridedSliceGrad final : Kernel {
       return invalid_argument("dy is " + dy.shape().text() + ", but the slice of " + shape.text() +
                               " is " + view.shape.text());
     TROUPE_TRY(Tensor dx, ctx.allocate(dy.dtype(), shape));
-    TROUPE_TRY(dispatch<Status>(NumbersAndBool{}, dy.dtype(), [&](auto tag) {
-      const typename decltype(tag)::type zero{};
-      fill_tensor(ctx, &zero, dx);
-      return ok_status();
-    }));
-    strided_copy(ctx, dy.dtype(), dy.shape(), dy.raw(), strides_of(dy.shape()),
-                 Moves(dy.dtype()).at(dx.mutable_raw(), view.offset), view.strides);
+    TROUPE_TRY(fill_with(ctx, 0, dx));
+    TROUPE_TRY(copy_strided(ctx, dy.dtype(), dy.shape(), dy.raw(), strides_of(dy.shape()),
+                            Moves(dy.dtype()).at(dx.mutable_raw(), view.offset), view.strides));
     ctx.set_output(0, std::move(dx));
     return ok_status();
   }
@@ -326,7 +323,8 @@ TROUPE_OPS(strided_slice) {
              "new_axis_mask, it is a new dimension of size 1; ellipsis_mask (one bit), it is all "
              "dimensions that no other entry takes. Dimensions after the last entry are taken "
              "whole. Ellipsis takes precedence over a new dimension, and that over an index."})
-      .cpu(make_kernel<StridedSlice>);
+      .cpu(make_kernel<StridedSlice>)
+      .cuda(cuda::moving<make_kernel<StridedSlice>>, kPlainTypes);
   r.add({.name = "StridedSliceGrad",
          .in = {"dy", "shape: i64", "begin: Tindex", "end: Tindex", "strides: Tindex"},
          .out = {"dx"},
@@ -337,7 +335,8 @@ TROUPE_OPS(strided_slice) {
          .host = {"shape", "begin", "end", "strides"},
          .added = "StridedSliceAdd",
          .doc = "Zeros of `shape` with dy where StridedSlice takes elements: its gradient."})
-      .cpu(make_kernel<StridedSliceGrad>);
+      .cpu(make_kernel<StridedSliceGrad>)
+      .cuda(cuda::moving<make_kernel<StridedSliceGrad>>);
   r.add({.name = "StridedSliceAdd",
          .in = {"sums", "dy", "shape: i64", "begin: Tindex", "end: Tindex", "strides: Tindex"},
          .out = {"dx"},
@@ -348,5 +347,6 @@ TROUPE_OPS(strided_slice) {
          .host = {"shape", "begin", "end", "strides"},
          .doc = "sums (of `shape`) with dy added where StridedSlice takes elements: sums + "
                 "StridedSliceGrad(...)."})
-      .cpu(make_kernel<StridedSliceAdd>);
+      .cpu(make_kernel<StridedSliceAdd>)
+      .cuda(cuda::moving<make_kernel<StridedSliceAdd>>);
 }

@@ -1,6 +1,7 @@
 // Transpose: dimensions in another order.
 #include <fmt/core.h>
 
+#include "ops/cuda/strided.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/types.hpp"
@@ -72,5 +73,6 @@ TROUPE_OPS(transpose) {
          .grad = transpose_grad,
          .doc = "Dimension i of the result is dimension perm[i] of x; without perm, the dimensions "
                 "in reverse order."})
-      .cpu(make_kernel<Transpose>);
+      .cpu(make_kernel<Transpose>)
+      .cuda(cuda::moving<make_kernel<Transpose>>, kPlainTypes);
 }

@@ -1,6 +1,7 @@
 // Unpack: the slices of a tensor.
 #include <fmt/core.h>
 
+#include "ops/cuda/strided.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/joins.hpp"
 #include "ops/kernels/support/types.hpp"
@@ -61,5 +62,6 @@ TROUPE_OPS(unpack) {
          .value = unpack_ints,
          .grad = unpack_grad,
          .doc = "The N slices of x along `axis`, without that dimension: the inverse of Pack."})
-      .cpu(make_kernel<Unpack>);
+      .cpu(make_kernel<Unpack>)
+      .cuda(cuda::moving<make_kernel<Unpack>>, kPlainTypes);
 }

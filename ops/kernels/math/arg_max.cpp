@@ -1,6 +1,11 @@
 // ArgMax and ArgMin: where along one dimension the extreme value first stands.
 #include <fmt/core.h>
 
+#include "ops/cuda/device_kernel.hpp"
+#include "ops/cuda/element_types.hpp"
+#include "ops/cuda/launch.hpp"
+#include "ops/device/arguments.hpp"
+#include "ops/formulas/compare.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/moves.hpp"
 #include "ops/kernels/support/types.hpp"
@@ -75,6 +80,33 @@ Expected<std::unique_ptr<Kernel>> make_arg(const KernelSpec& spec) {
   });
 }
 
+template <class More>
+class ArgOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit ArgOnGpu(const KernelSpec& s)
+      : axis_(s.int_attr("axis")),
+        function_{cuda::device_type("ArgExtreme",
+                                    {cuda::name_of(typeid(More)), cuda::element_type(s.type())})} {}
+  std::span<cuda::GpuFunction> functions() override { return {&function_, 1}; }
+  Status compute(KernelContext& ctx) override {
+    const Tensor& x = ctx.input(0);
+    TROUPE_TRY(PartialShape shape, without(x.shape(), axis_));
+    TROUPE_TRY(int a, checked_axis(axis_, x.rank()));
+    TROUPE_TRY(Tensor y, ctx.allocate(DType::i64, shape.shape()));
+    const std::int64_t inner = x.shape().elements(a + 1, x.rank()), n = y.elements();
+    if (n != 0) {
+      device::ReduceArgs args{x.raw(), y.mutable_raw(), n / inner, x.dim(a), inner};
+      TROUPE_TRY(launch(ctx, function_, cuda::grid_for(n), &args));
+    }
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  std::int64_t axis_;
+  cuda::GpuFunction function_;
+};
+
 OpDef arg(std::string name, std::string what) {
   return {.name = std::move(name),
           .in = {"x"},
@@ -91,6 +123,6 @@ OpDef arg(std::string name, std::string what) {
 }  // namespace
 
 TROUPE_OPS(arg_max) {
-  r.add(arg("ArgMax", "maximum")).cpu(make_arg<true>);
-  r.add(arg("ArgMin", "minimum")).cpu(make_arg<false>);
+  r.add(arg("ArgMax", "maximum")).cpu(make_arg<true>).cuda(make_kernel<ArgOnGpu<formula::Greater>>);
+  r.add(arg("ArgMin", "minimum")).cpu(make_arg<false>).cuda(make_kernel<ArgOnGpu<formula::Less>>);
 }

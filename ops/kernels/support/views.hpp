@@ -14,6 +14,12 @@ std::int64_t offset_of(const Strides& strides, const std::vector<std::int64_t>& 
 // invalid_argument: a list that has no entry for each dimension.
 Status wrong_length(std::string_view what, std::size_t n, int rank);
 
+// strided_copy() and fill_tensor(), of a number as each type has it, where the tensors are: on GPUs
+// in kernels that are registered as cuda::moving.
+Status copy_strided(const KernelContext& ctx, DType dtype, const Shape& dims, const void* from,
+                    const Strides& a, void* to, const Strides& b);
+Status fill_with(const KernelContext& ctx, double value, Tensor& y);
+
 // Output = input seen through other strides, from an element offset on.
 Status view_copy(KernelContext& ctx, const Shape& shape, const Strides& strides,
                  std::int64_t offset);
