@@ -39,23 +39,27 @@ struct Roll final : Kernel {
       last = std::max(last, axis + 1);
     }
     TROUPE_TRY(Tensor y, ctx.allocate(x.dtype(), shape));
-    const std::int64_t row = shape.elements(last, shape.rank());
-    const std::int64_t rows = shape.elements(0, last);
+    // Along the last of them each line is two pieces that change places.
+    const std::int64_t line = shape.elements(std::max(last - 1, 0), shape.rank());
+    const std::int64_t lines = last == 0 ? 1 : shape.elements(0, last - 1);
+    const std::int64_t end =
+        last == 0 ? 0 : by[std::size_t(last - 1)] * shape.elements(last, shape.rank());
     const Moves moves(x.dtype());
     const void* from = x.raw();
     void* to = y.mutable_raw();
-    const Chunks chunks = row_chunks(rows, row);
+    const Chunks chunks = row_chunks(lines, line);
     if (y.elements() != 0)
       ctx.parallel(chunks.count, [&](std::int64_t c) {
         for (std::int64_t k = chunks[c].begin; k < chunks[c].end; ++k) {
           std::int64_t source = 0, rest = k, stride = 1;
-          for (int d = last; d-- > 0;) {
+          for (int d = last - 1; d-- > 0;) {
             const std::int64_t n = shape.dim(d), at = rest % n - by[std::size_t(d)];
             source += (at < 0 ? at + n : at) * stride;
             rest /= n;
             stride *= n;
           }
-          moves.copy(moves.at(from, source * row), row, moves.at(to, k * row));
+          moves.copy(moves.at(from, (source + 1) * line - end), end, moves.at(to, k * line));
+          moves.copy(moves.at(from, source * line), line - end, moves.at(to, k * line + end));
         }
       });
     ctx.set_output(0, std::move(y));

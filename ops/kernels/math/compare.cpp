@@ -73,6 +73,14 @@ std::vector<Output> select_grad(GradContext& c) {
   return {Output(), back(da, c.x[1]), back(db, c.x[2])};
 }
 
+template <int kYes, int kNo, class T>
+void select_row(const bool* which, const T* yes, const T* no, std::int64_t n, T* to) {
+  each(n, [=](std::int64_t i) {
+    const T one = yes[i * kYes], other = no[i * kNo];
+    to[i] = which[i] ? one : other;
+  });
+}
+
 template <class T>
 Status select_values(KernelContext& ctx) {
   TROUPE_TRY(auto meet, Broadcast<3>::of(
@@ -84,8 +92,16 @@ Status select_values(KernelContext& ctx) {
   T* out = moved_as<T>(y);
   for_chunks(ctx, y.elements(), [&](Range r) {
     meet.rows(r, [&](std::int64_t o, auto at, std::int64_t n, auto s) {
-      for (std::int64_t i = 0; i < n; ++i)
-        out[o + i] = condition[at[0] + i * s[0]] ? a[at[1] + i * s[1]] : b[at[2] + i * s[2]];
+      const bool* const which = condition + at[0];
+      const T *const yes = a + at[1], *const no = b + at[2];
+      T* const to = out + o;
+      if constexpr (std::is_trivially_copyable_v<T>) {
+        // Both are loaded, whatever is chosen: the loops vectorise.
+        if (s[0] == 1 && s[1] == 1 && s[2] == 1) return select_row<1, 1>(which, yes, no, n, to);
+        if (s[0] == 1 && s[1] == 1 && s[2] == 0) return select_row<1, 0>(which, yes, no, n, to);
+        if (s[0] == 1 && s[1] == 0 && s[2] == 1) return select_row<0, 1>(which, yes, no, n, to);
+      }
+      for (std::int64_t i = 0; i < n; ++i) to[i] = which[i * s[0]] ? yes[i * s[1]] : no[i * s[2]];
     });
   });
   ctx.set_output(0, std::move(y));

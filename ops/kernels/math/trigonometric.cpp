@@ -1,7 +1,11 @@
 // Trigonometric and hyperbolic functions and their inverses. Sin and Cos are in unary.cpp, Tanh in
 // exponential.cpp.
 #include "ops/formulas/trigonometric.hpp"
+
+#include <cmath>
+
 #include "ops/cuda/elementwise.hpp"
+#include "ops/kernels/support/angle_math.hpp"
 #include "ops/kernels/support/float_function.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/packets.hpp"
@@ -9,6 +13,48 @@
 using namespace troupe;
 
 namespace {
+
+// As formula::Tan and the others, by packets for float.
+struct Tan : FloatPackets {
+  auto operator()(auto x) const { return tan_value(x); }
+  double operator()(double x) const { return std::tan(x); }
+};
+struct Asin : FloatPackets {
+  auto operator()(auto x) const { return asin_value(x); }
+  double operator()(double x) const { return std::asin(x); }
+};
+struct Acos : FloatPackets {
+  auto operator()(auto x) const { return acos_value(x); }
+  double operator()(double x) const { return std::acos(x); }
+};
+struct Atan : FloatPackets {
+  auto operator()(auto x) const { return atan_value(x); }
+  double operator()(double x) const { return std::atan(x); }
+};
+struct Sinh : FloatPackets {
+  auto operator()(auto x) const { return sinh_value(x); }
+  double operator()(double x) const { return std::sinh(x); }
+};
+struct Cosh : FloatPackets {
+  auto operator()(auto x) const { return cosh_value(x); }
+  double operator()(double x) const { return std::cosh(x); }
+};
+struct Asinh : FloatPackets {
+  auto operator()(auto x) const { return asinh_value(x); }
+  double operator()(double x) const { return std::asinh(x); }
+};
+struct Acosh : FloatPackets {
+  auto operator()(auto x) const { return acosh_value(x); }
+  double operator()(double x) const { return std::acosh(x); }
+};
+struct Atanh : FloatPackets {
+  auto operator()(auto x) const { return atanh_value(x); }
+  double operator()(double x) const { return std::atanh(x); }
+};
+struct Atan2 : FloatPackets {
+  auto operator()(auto y, auto x) const { return atan2_value(y, x); }
+  double operator()(double y, double x) const { return std::atan2(y, x); }
+};
 
 Output one_like(Output x) { return scalar_like(x, 1); }
 Output squared(Output x) { return x.graph().add("Square", {x}); }
@@ -67,22 +113,22 @@ std::vector<Output> atan2_grad(GradContext& c) {
 
 TROUPE_OPS(trigonometric) {
   r.add(float_function("Tan", tan_grad, "y = tan(x), x in radians."))
-      .cpu(elementwise<formula::Tan>)
+      .cpu(elementwise<Tan>)
       .cuda(cuda::elementwise<formula::Tan>);
   r.add(float_function(
             "Asin", asin_grad,
             "The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]. The gradient at 1 "
             "and -1 is inf."))
-      .cpu(elementwise<formula::Asin>)
+      .cpu(elementwise<Asin>)
       .cuda(cuda::elementwise<formula::Asin>);
   r.add(float_function(
             "Acos", acos_grad,
             "The angle in [0, pi] whose cosine is x; NaN outside [-1, 1]. The gradient at 1 and -1 "
             "is -inf."))
-      .cpu(elementwise<formula::Acos>)
+      .cpu(elementwise<Acos>)
       .cuda(cuda::elementwise<formula::Acos>);
   r.add(float_function("Atan", atan_grad, "The angle in [-pi/2, pi/2] whose tangent is x."))
-      .cpu(elementwise<formula::Atan>)
+      .cpu(elementwise<Atan>)
       .cuda(cuda::elementwise<formula::Atan>);
   r.add({.name = "Atan2",
          .in = {"y", "x"},
@@ -93,28 +139,28 @@ TROUPE_OPS(trigonometric) {
          .elementwise = true,
          .doc = "The angle in [-pi, pi] of the point (x, y), with the signs of C's atan2. The "
                 "gradient at (0, 0) and at infinities is 0. The inputs broadcast."})
-      .cpu(elementwise<formula::Atan2>)
+      .cpu(elementwise<Atan2>)
       .cuda(cuda::elementwise<formula::Atan2>);
 }
 
 TROUPE_OPS(hyperbolic) {
   r.add(float_function("Sinh", sinh_grad, "y = (e^x - e^-x) / 2."))
-      .cpu(elementwise<formula::Sinh>)
+      .cpu(elementwise<Sinh>)
       .cuda(cuda::elementwise<formula::Sinh>);
   r.add(float_function("Cosh", cosh_grad, "y = (e^x + e^-x) / 2."))
-      .cpu(elementwise<formula::Cosh>)
+      .cpu(elementwise<Cosh>)
       .cuda(cuda::elementwise<formula::Cosh>);
   r.add(float_function("Asinh", asinh_grad, "The inverse of Sinh."))
-      .cpu(elementwise<formula::Asinh>)
+      .cpu(elementwise<Asinh>)
       .cuda(cuda::elementwise<formula::Asinh>);
   r.add(float_function("Acosh", acosh_grad,
                        "The nonnegative inverse of Cosh; NaN below 1. The gradient at 1 is inf."))
-      .cpu(elementwise<formula::Acosh>)
+      .cpu(elementwise<Acosh>)
       .cuda(cuda::elementwise<formula::Acosh>);
   r.add(float_function(
             "Atanh", atanh_grad,
             "The inverse of Tanh; inf at 1, -inf at -1, NaN outside [-1, 1]. The gradient at 1 and "
             "-1 is inf."))
-      .cpu(elementwise<formula::Atanh>)
+      .cpu(elementwise<Atanh>)
       .cuda(cuda::elementwise<formula::Atanh>);
 }

@@ -13,11 +13,6 @@ struct Log1p {
   static constexpr bool packets = true;
   auto operator()(auto x) const { return log1p_value(x); }
 };
-// Functions that only floats have packets for.
-struct FloatPackets {
-  template <class T>
-  static constexpr bool packets = std::is_same_v<T, float>;
-};
 struct Expm1 : FloatPackets {
   auto operator()(auto x) const { return expm1_value(x); }
   double operator()(double x) const { return std::expm1(x); }

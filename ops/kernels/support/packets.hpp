@@ -12,6 +12,12 @@ template <class F, class T>
 concept HasPackets = (std::is_same_v<T, float> ||
                       std::is_same_v<T, double>)&&F::template packets<T>;
 
+// A base of functions that only floats have packets for.
+struct FloatPackets {
+  template <class T>
+  static constexpr bool packets = std::is_same_v<T, float>;
+};
+
 template <class F, class T>
 requires HasPackets<F, T>
 struct PacketLoop<F, T> {
