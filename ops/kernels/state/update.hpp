@@ -88,6 +88,8 @@ class NewValue {
     if (old_ != data_) std::copy(old_ + begin, old_ + end, data_ + begin);
     return data_ + begin;
   }
+  // Where these elements will be, for who asks for them ahead.
+  const T* at(std::int64_t begin) const { return data_ + begin; }
   // All elements, for a rule that writes few of them.
   void bring_all(const KernelContext& c) const {
     if (old_ == data_) return;

@@ -61,6 +61,10 @@ Status update_rows(const KernelContext& c, const Tensor& indices, const Tensor& 
     for (std::int64_t p = part.begin; p < part.end; ++p) {
       const std::int64_t begin = begins[std::size_t(p)], end = begins[std::size_t(p) + 1];
       const T* whole = from + order[std::size_t(begin)] * row;
+      if (p + kRowsAhead < part.end) {
+        const std::int64_t next = place(begins[std::size_t(p + kRowsAhead)]) * row;
+        (fetch_soon(values.at(next), std::size_t(row) * sizeof(T)), ...);
+      }
       if (end - begin > 1) {
         sum.assign(whole, whole + row);
         for (std::int64_t i = begin + 1; i < end; ++i) {

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# A step over embeddings: its time and bytes follow the ids, not the rows; for a machine that does nothing else
+# ROUNDS: medians of so many. PYTHON: one with torch, without which the comparison is skipped.
+source tests/accept/lib.sh
+
+echo "== bytes and bits =="
+expect "what a step sends and holds follows its ids" cases actors "what a step over embeddings*"
+expect "the same bits over threads, replicas and processes" cases actors \
+  "a step over embeddings has the same bits*"
+expect "rows and whole gradients mean the same" cases ops \
+  "a table changes by the rows*,rows of several Gathers*,a lazy optimizer*"
+
+echo "== time of a step =="
+peer=()
+python=${PYTHON:-python3}
+if "$python" -c 'import torch.nn' 2>/dev/null; then
+  peer=(--peer torch)
+  PATH=$(dirname "$(command -v "$python")"):$PATH
+else
+  figure "beside PyTorch" "skipped: $python cannot import torch"
+fi
+measure() {
+  "$TROUPE" bench embedding --rounds "${ROUNDS:-5}" "${peer[@]}" --quiet --output json >"$scratch/rows"
+}
+of() { jq -r --arg n "$1" --arg f "$2" 'map(select(.name == $n)) | .[0][$f] // empty' "$scratch/rows"; }
+# kept: whether all limits hold in this measurement. A machine has slow minutes: of three one has to.
+kept() {
+  local threads grows code=0
+  for threads in 1 2; do
+    grows=$(awk -v a="$(of embedding.1000000.t$threads value)" -v b="$(of embedding.1000.t$threads value)" \
+      'BEGIN { if (a > 0 && b > 0) printf "%.3f", a / b }')
+    figure "ms of 1,000, 100,000, 1,000,000 rows, $threads threads" \
+      "$(of embedding.1000.t$threads value) $(of embedding.100000.t$threads value) $(of embedding.1000000.t$threads value)"
+    figure "1,000,000 rows / 1,000 rows, $threads threads" "$grows"
+    at_most "$grows" 1.3 || code=1
+    [[ ${#peer[@]} -gt 0 ]] || continue
+    figure "100,000 rows beside PyTorch's sparse gradients" "$(of embedding.100000.t$threads ratio)"
+    at_most "$(of embedding.100000.t$threads ratio)" 1.0 || code=1
+  done
+  return $code
+}
+holds=1
+for _ in 1 2 3; do
+  measure
+  if kept; then holds=0; break; fi
+done
+expect "a million rows take at most 1.3 of a thousand, 100,000 at most PyTorch's" test $holds = 0
+conclude
