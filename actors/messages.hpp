@@ -130,6 +130,8 @@ struct CloseSession {
 struct ResetContainers {
   std::vector<std::string> containers;  // "": the default one
   std::shared_ptr<Call> call;
+  RunId action = {};  // its number, see Coordinator::begin_action
+  Acknowledged acknowledged = {};
 };
 // The datasets that a compiled step reads begin anew, for all steps that read them. Result: ok;
 // failed_precondition while a run has elements of one, invalid_argument when the step reads none,
@@ -138,6 +140,8 @@ struct RewindStep {
   std::uint64_t session = 0;
   CompiledId compiled = 0;
   std::shared_ptr<Call> call;
+  RunId action = {};
+  Acknowledged acknowledged = {};
 };
 // What runs wait for, over all processes: CallResult::waits, after half a second at the latest.
 struct AskJobWaits {

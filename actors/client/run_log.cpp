@@ -79,11 +79,11 @@ void RunLog::answered(std::uint64_t number, const CallResult& result) {
   if (it != entries_.end() && it->number == number && it->open) close(it, result);
 }
 
-void RunLog::enter_done(Again again) {
+void RunLog::enter_done(Again again, CommitNumber seen) {
   std::lock_guard lock(mutex_);
   if (!writes_down()) return;
   bytes_ += kOfAnEntry;
-  entries_.push_back({next_++, {}, false, false, {}, 0, kOfAnEntry, std::move(again)});
+  entries_.push_back({next_++, {}, false, false, {}, seen, kOfAnEntry, std::move(again)});
 }
 
 void RunLog::broke(const std::string& why) {
@@ -134,32 +134,25 @@ Expected<std::vector<RunLog::Done>> RunLog::done() {
   settle();
   if (!broken_.empty()) return failed_precondition(broken_);
   // Clients on several threads may enter commits out of order.
-  std::vector<Done> all, commits;
-  std::vector<std::size_t> places;
-  std::vector<std::pair<std::size_t, CommitNumber>> late;
+  struct Placed {
+    CommitNumber after;
+    bool commits;
+    Done done;
+  };
+  std::vector<Placed> placed;
+  CommitNumber last = 0;
   for (const Entry& entry : entries_) {
     if (entry.open) return failed_precondition("a run has no answer");
-    if (entry.outcome.code != Code::ok && entry.seen != 0)
-      late.emplace_back(all.size(), entry.seen);
-    if (entry.outcome.committed != 0) {
-      places.push_back(all.size());
-      commits.push_back({entry.outcome, entry.again});
-    }
-    all.push_back({entry.outcome, entry.again});
+    const CommitNumber s = entry.outcome.committed;
+    const CommitNumber after = s != 0 ? s : entry.after != 0 ? entry.after : last;
+    last = std::max(last, after);
+    placed.push_back({after, s != 0, {entry.outcome, entry.again}});
   }
-  std::stable_sort(commits.begin(), commits.end(), [](const Done& a, const Done& b) {
-    return a.outcome.committed < b.outcome.committed;
+  std::stable_sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
+    return a.after != b.after ? a.after < b.after : a.commits && !b.commits;
   });
-  for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = std::move(commits[i]);
-  // A dequeue that failed since its queue was closed would wait for ever before that.
-  for (auto failed = late.rbegin(); failed != late.rend(); ++failed) {
-    const auto from = all.begin() + std::ptrdiff_t(failed->first);
-    const auto last =
-        std::find_if(all.rbegin(), std::make_reverse_iterator(from + 1), [&](const Done& each) {
-          return each.outcome.committed != 0 && each.outcome.committed <= failed->second;
-        });
-    std::rotate(from, from + 1, last.base());
-  }
+  std::vector<Done> all;
+  for (Placed& each : placed) all.push_back(std::move(each.done));
   return all;
 }
 
@@ -180,7 +173,10 @@ void RunLog::close(std::deque<Entry>::iterator entry, const CallResult& result) 
   open_takers_ -= entry->takes;
   entry->open = false;
   entry->outcome = outcome_of(result);
-  entry->seen = result.seen;
+  // A dequeue that failed since its queue was closed would wait for ever before that commit, which
+  // is later than its snapshot.
+  const bool late = entry->takes && !result.status.ok();
+  entry->after = late ? result.seen : result.snapshot;
   const Code code = entry->outcome.code;
   // A lost run has no effect, nor has one that never began.
   if (!writes_down() || code == Code::unavailable || result.unloaded) {

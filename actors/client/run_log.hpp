@@ -51,8 +51,9 @@ class RunLog {
   // may take elements (takes_elements).
   std::uint64_t enter(std::weak_ptr<Call> call, std::size_t bytes, Again again, bool takes = false);
   void answered(std::uint64_t number, const CallResult& result);
-  // Enters another action that moved the place of the job and is over.
-  void enter_done(Again again);
+  // Enters another action that moved the place of the job and is over. It came after commit `seen`
+  // and before the next.
+  void enter_done(Again again, CommitNumber seen);
   // The state can no longer be reached by repeating runs, for that reason.
   void broke(const std::string& why);
 
@@ -71,8 +72,8 @@ class RunLog {
     Outcome outcome;
     Again again;
   };
-  // What must be repeated, with commits in order, and failures after the commits that they may come
-  // from; or the error of whole(). REQUIRES: no run of the log is under way.
+  // What must be repeated, in the order of commits, what has no commit after the one that it saw;
+  // or the error of whole(). REQUIRES: no run of the log is under way.
   Expected<std::vector<Done>> done();
 
  private:
@@ -82,7 +83,7 @@ class RunLog {
     bool open = true;
     bool takes = false;
     Outcome outcome;
-    CommitNumber seen = 0;  // of a failure: no later commit can be its reason
+    CommitNumber after = 0;  // without a commit: it comes after that one; 0: unknown
     std::size_t bytes = 0;
     Again again;
   };

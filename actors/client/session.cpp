@@ -375,6 +375,20 @@ void note_answer(SessionCore& core, const RunId& run) {
   if (run.session == core.id) core.numbers.answered(run.n);  // not of an earlier master
 }
 
+// An action with a number among the session's runs.
+template <class Message>
+CallResult ask_numbered(SessionCore& core, Message message) {
+  {
+    std::lock_guard lock(core.numbers_mutex);
+    message.action = {core.id, core.numbers.next()};
+    message.acknowledged = core.numbers.acknowledged();
+  }
+  const RunId action = message.action;
+  CallResult result = ask(core, std::move(message));
+  note_answer(core, action);
+  return result;
+}
+
 Status check_graph(const SessionCore& core, const GraphBuilder& graph, std::string_view what) {
   if (&graph == &core.graph) return ok_status();
   if (const BodyState* body = graph.body())
@@ -600,11 +614,12 @@ auto at_gate(SessionCore& core, F f) -> decltype(f()) {
 }
 
 // Calls `f`, which moves the place of the job, and logs it, so that a recovery repeats it.
-Status move_at_gate(SessionCore& core, const std::function<Status()>& f) {
+Status move_at_gate(SessionCore& core, const std::function<CallResult()>& f) {
   return at_gate(core, [&] {
-    TROUPE_TRY(f());
-    if (is_logged(core)) core.log.enter_done([f] { return RunLog::Outcome{f().code(), 0, 0}; });
-    return ok_status();
+    const CallResult result = f();
+    if (result.status.ok() && is_logged(core))
+      core.log.enter_done([f] { return RunLog::Outcome{f().status.code(), 0, 0}; }, result.seen);
+    return result.status;
   });
 }
 
@@ -864,15 +879,17 @@ void PendingRun::then(std::function<void(Expected<std::vector<Tensor>>)> f) {
 Status CompiledStep::try_rewind() const {
   if (!state_) return no_step();
   TROUPE_TRY(may_wait(*state_->core, "CompiledStep::rewind"));
-  const auto rewind = [state = state_]() -> Status {
+  const auto rewind = [state = state_]() -> CallResult {
     Step& step = *state;
     for (int tries = 0;; ++tries) {
       CompiledId used = step.id.load();
       CallResult result;
       result.unloaded = step.generation != step.core->generation;
-      if (!result.unloaded) result = ask(*step.core, RewindStep{step.core->id, used, nullptr});
-      if (tries > 0 || !result.unloaded) return result.status;
-      TROUPE_TRY(compile_anew(step, used));
+      if (!result.unloaded)
+        result = ask_numbered(*step.core, RewindStep{step.core->id, used, nullptr});
+      if (tries > 0 || !result.unloaded) return result;
+      result.status = compile_anew(step, used);
+      if (!result.status.ok()) return result;
     }
   };
   return move_at_gate(*state_->core, rewind);
@@ -1640,7 +1657,7 @@ Status resume(const std::shared_ptr<SessionCore>& core, const JobState& state) {
 
 Status move_place(const std::shared_ptr<SessionCore>& core, const std::string& note) {
   return move_at_gate(*core, [core, note] {
-    return ask(*core, MarkPlace{core->id, note, nullptr}).status;
+    return ask(*core, MarkPlace{core->id, note, nullptr});
   });
 }
 
@@ -2031,9 +2048,21 @@ Status Session::try_reset(const std::vector<std::string>& containers) {
   ResetContainers message;
   message.containers = containers;
   if (containers.empty()) message.containers.emplace_back();
+  const auto reset = [core = core_, message] { return ask_numbered(*core, message); };
   return at_gate(*core_, [&] {
-    core_->log.broke("containers were reset since the state was kept");
-    return ask(*core_, std::move(message)).status;
+    // What it cuts short would not be, where all is done again in turn.
+    const bool alone = core_->log.quiet();
+    const CallResult result = reset();
+    if (!is_logged(*core_)) return result.status;
+    if (!alone || !result.status.ok())
+      core_->log.broke("containers were reset since the state was kept");
+    else
+      core_->log.enter_done(
+          [reset] {
+            return RunLog::Outcome{reset().status.code(), 0, 0};
+          },
+          result.seen);
+    return result.status;
   });
 }
 
@@ -2070,7 +2099,7 @@ Expected<bool> Session::try_once(const std::string& name, const std::function<St
   if (place.once.contains(name)) return false;
   TROUPE_TRY(f());
   TROUPE_TRY(move_at_gate(*core_, [core = core_, name] {
-    return ask(*core, DoneOnce{core->id, name, nullptr}).status;
+    return ask(*core, DoneOnce{core->id, name, nullptr});
   }));
   return true;
 }

@@ -146,12 +146,7 @@ void Coordinator::run(const RunRequest& request, Instant now, Outputs& out) {
     return;
   }
   if (Status s = may_run(request); !s.ok()) {
-    // Kept: asked for again, it might run after its client was told that it did not.
-    Answer refused{request.run, std::move(s), {}, 0, {}};
-    refused.seen = decided_;
-    sessions_.keep(refused);
-    out.push_back(std::move(refused));
-    return;
+    return refuse(request.run, std::move(s), out);
   }
   if (runs_.empty()) last_progress_ = now;
   Run& run = runs_.add(request.run);
@@ -163,6 +158,39 @@ void Coordinator::run(const RunRequest& request, Instant now, Outputs& out) {
   run.with_place = request.with_place;
   run.resume = request.resume;
   settle(now, out);
+}
+
+// The answer is kept: asked for again, it might run after its client was told that it did not.
+void Coordinator::refuse(const RunId& run, Status why, Outputs& out) {
+  Answer refused{run, std::move(why), {}, 0, {}};
+  refused.seen = decided_;
+  sessions_.keep(refused);
+  out.push_back(std::move(refused));
+}
+
+bool Coordinator::begin_action(const RunId& action, const Acknowledged& acknowledged,
+                               Outputs& out) {
+  sessions_.acknowledge(action.session, acknowledged);
+  if (sessions_.acknowledged(action) || actions_.contains(action)) return false;
+  if (const Answer* known = sessions_.find(action)) {
+    out.push_back(*known);
+    return false;
+  }
+  if (!sessions_.is_open(action.session)) {
+    refuse(action, failed_precondition("session " + std::to_string(action.session) + " is closed"),
+           out);
+    return false;
+  }
+  actions_.insert(action);
+  return true;
+}
+
+void Coordinator::end_action(const RunId& action, Status status, Outputs& out) {
+  if (actions_.erase(action) == 0) return;
+  Answer answer{action, std::move(status), {}, 0, {}};
+  answer.seen = decided_;
+  sessions_.keep(answer);
+  out.push_back(std::move(answer));
 }
 
 void Coordinator::cancel(RunId id, Status cause, Instant now, Outputs& out) {
@@ -555,6 +583,7 @@ void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instan
   // A decided run has no elements here: note_commit used them up.
   places_.end(run.step->datasets, run.elements, reply.status.ok(), run.used_elements());
   reply.seen = decided_;
+  reply.snapshot = run.attempt.snapshot;
   if (reply.status.ok()) {
     reply.place = std::move(run.place);
     reply.fetches = run.fetches();

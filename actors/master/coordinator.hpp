@@ -182,6 +182,14 @@ class Coordinator {
   void tick(Instant now, Outputs& out);
   Instant next_wakeup() const;
 
+  // What a client asks beside runs (to rewind a dataset, to reset a container) has a number among
+  // its runs, so that it is done once however often it is asked for. True: it is to be done now,
+  // and end_action() follows. False: it is under way, or its Answer is in `out`, or acknowledged.
+  bool begin_action(const RunId& action, const Acknowledged& acknowledged, Outputs& out);
+  // Its Answer says after which commit it was done: RunAnswer::seen.
+  void end_action(const RunId& action, Status status, Outputs& out);
+  bool is_under_way(const RunId& action) const { return actions_.contains(action); }
+
   CommitNumber decided() const { return decided_; }
   // The place as of the last commit if the program writes notes, else the current one. The program
   // of that session has now asked for it.
@@ -234,6 +242,7 @@ class Coordinator {
 
   // A run arrives and starts.
   Status may_run(const RunRequest& request) const;
+  void refuse(const RunId& run, Status why, Outputs& out);
   Status workers_present(const StepShape& step) const;
   JobPlace place(std::uint64_t session) const;
   void admit(Instant now, Outputs& out);
@@ -289,6 +298,7 @@ class Coordinator {
   std::set<TaskId> shards_;
   KeptAnswers sessions_;
   RunTable runs_;
+  std::set<RunId> actions_;  // under way
   DatasetPlaces places_;
   MutexTurns mutexes_;
   Journal journal_;

@@ -18,6 +18,7 @@ struct RunAnswer {
   CommitNumber committed = 0;    // the run's number; 0: it wrote nothing, or failed
   JobPlace place;                // as of the snapshot, if asked for and ok
   CommitNumber seen = 0;         // it saw nothing of a later commit
+  CommitNumber snapshot = 0;     // of the variables that it read
   bool moved = false;            // it moved places of datasets or draws without a commit
 };
 

@@ -33,6 +33,13 @@ struct MasterState {
   std::map<std::pair<CompiledId, std::uint32_t>, PartitionActor> executors;  // in this process
   WakeUp wake_up;
 
+  // Actions of clients that are not answered.
+  struct Action {
+    std::vector<std::shared_ptr<Call>> calls;
+    bool unloaded = false;
+  };
+  std::map<RunId, Action> actions;
+
   // One query of all tasks for what runs wait for; requests made while it is under way share it.
   std::uint64_t waits_round = 0;
   std::map<TaskId, TaskWaits> waits_told;
@@ -136,6 +143,14 @@ void record(MasterSelf self, const RunId& id) {
 }
 
 void carry_out(MasterSelf self, Coordinator::Answer& answer) {
+  if (auto action = self->state.actions.extract(answer.run)) {
+    CallResult result;
+    result.status = std::move(answer.status);
+    result.seen = answer.seen;
+    result.unloaded = action.mapped().unloaded;
+    for (const auto& call : action.mapped().calls) call->finish(result);
+    return;
+  }
   record(self, answer.run);
   feed_sessions(self, [&](Sessions& sessions, auto& out) { sessions.ended(answer, out); });
 }
@@ -443,18 +458,55 @@ void task_lost(MasterSelf self, const TaskLost& message) {
   });
 }
 
+void ask_place(MasterSelf self, const AskPlace& message) {
+  CallResult result;
+  result.place = self->state.coordinator->ask_place(message.session);
+  message.call->finish(std::move(result));
+}
+
+// An action with a number: `begin` gets the Call that ends it.
+void begin_action(MasterSelf self, const RunId& action, const Acknowledged& acknowledged,
+                  std::shared_ptr<Call> call,
+                  const std::function<void(const std::shared_ptr<Call>&)>& begin) {
+  auto& s = self->state;
+  s.actions[action].calls.push_back(std::move(call));
+  bool begins = false;
+  feed(self, [&](Coordinator& coordinator, Instant, auto& out) {
+    begins = coordinator.begin_action(action, acknowledged, out);
+  });
+  if (!begins) {
+    // Answered long ago, and the client has the answer: nobody waits.
+    if (!s.coordinator->is_under_way(action)) s.actions.erase(action);
+    return;
+  }
+  auto done = std::make_shared<Call>();
+  done->then([self, action](const CallResult& result) {
+    self->state.actions[action].unloaded = result.unloaded;
+    feed(self, [&](Coordinator& coordinator, Instant, auto& out) {
+      coordinator.end_action(action, result.status, out);
+    });
+  });
+  begin(done);
+}
+
 // Refused until a resumed program has asked for its place: it might drop what it still needs.
 void reset(MasterSelf self, const ResetContainers& message) {
   CallResult result;
   result.status = self->state.coordinator->knows_place();
   if (!result.status.ok()) return message.call->finish(std::move(result));
-  feed_sessions(self, [&](Sessions& sessions, auto& out) { sessions.reset(message, out); });
+  begin_action(self, message.action, message.acknowledged, message.call, [&](const auto& call) {
+    feed_sessions(self, [&](Sessions& sessions, auto& out) {
+      sessions.reset({message.containers, call}, out);
+    });
+  });
 }
 
-void ask_place(MasterSelf self, const AskPlace& message) {
-  CallResult result;
-  result.place = self->state.coordinator->ask_place(message.session);
-  message.call->finish(std::move(result));
+void rewind(MasterSelf self, const RewindStep& message) {
+  begin_action(self, message.action, message.acknowledged, message.call, [&](const auto& call) {
+    feed_sessions(self, [&](Sessions& sessions, auto& out) {
+      sessions.rewind({message.session, message.compiled, call}, out);
+    });
+  });
 }
 
 void ask_homes(MasterSelf self, const AskHomes& message) {
@@ -467,12 +519,15 @@ void ask_homes(MasterSelf self, const AskHomes& message) {
 void mark_place(MasterSelf self, const MarkPlace& message) {
   CallResult result;
   result.status = self->state.coordinator->mark_place(message.session, message.note);
+  result.seen = self->state.coordinator->decided();
   message.call->finish(std::move(result));
 }
 
 void done_once(MasterSelf self, const DoneOnce& message) {
   self->state.coordinator->done_once(message.session, message.name);
-  message.call->finish({});
+  CallResult result;
+  result.seen = self->state.coordinator->decided();
+  message.call->finish(std::move(result));
 }
 
 void describe(MasterSelf self, const DescribeJob& message) {
@@ -520,7 +575,7 @@ MasterActor::behavior_type master_behavior(MasterSelf self, MasterOptions option
       },
       to_sessions<CloseSession>(self, &Sessions::close),
       [self](const ResetContainers& message) { reset(self, message); },
-      to_sessions<RewindStep>(self, &Sessions::rewind),
+      [self](const RewindStep& message) { rewind(self, message); },
       [self](const DescribeJob& message) { describe(self, message); },
       [self](const AskJobWaits& message) { ask_waits(self, message); },
       [self](const WaitsDue& message) {

@@ -345,6 +345,7 @@ void Sessions::ended(RunAnswer& answer, Outputs& out) {
   result.status = std::move(answer.status);
   result.committed = answer.committed;
   result.seen = answer.seen;
+  result.snapshot = answer.snapshot;
   result.moved = answer.moved;
   result.place = std::move(answer.place);
   if (result.status.ok()) {

@@ -163,6 +163,28 @@ TEST_CASE_FIXTURE(Fixture, "a run that was refused stays refused, however often 
   CHECK(all<Coordinator::StartAttempt>().empty());
 }
 
+TEST_CASE_FIXTURE(Fixture, "an action is done once, and says after which commit") {
+  run(0, shape({1}));
+  commit(0);
+  CHECK(coordinator.begin_action({7, 1}, {1, {}}, out));
+  CHECK_FALSE(coordinator.begin_action({7, 1}, {1, {}}, out));  // it is under way
+  CHECK(coordinator.is_under_way({7, 1}));
+  coordinator.end_action({7, 1}, failed_precondition("a run reads it"), out);
+  CHECK(answer(1).seen == 1);
+  CHECK(answer(1).committed == 0);
+  run(2, shape({1}), {1, {}});
+  commit(2);
+  out.clear();
+  CHECK_FALSE(coordinator.begin_action({7, 1}, {1, {}}, out));  // its answer was lost
+  CHECK(answer(1).status.code() == Code::failed_precondition);
+  CHECK(answer(1).seen == 1);
+  out.clear();
+  CHECK_FALSE(coordinator.begin_action({7, 1}, {3, {}}, out));  // it came before, and late
+  CHECK(answers() == 0);
+  CHECK_FALSE(coordinator.begin_action({8, 0}, {0, {}}, out));  // of no session
+  CHECK(answers() == 1);
+}
+
 TEST_CASE_FIXTURE(Fixture, "answers do not pile up behind a run that takes long") {
   RunNumbers numbers(0);
   auto begin = [&] {

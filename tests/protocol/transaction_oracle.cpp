@@ -39,6 +39,12 @@ void Simulation::observe(const Coordinator::Answer& answer) {
   outcomes_[answer.run] = answer.status;
   progress_at_ = now_;
   check_outcome(answer.run, answer.status);
+  if (const auto& dataset = programs_.at(answer.run).rewinds) {
+    if (!answer.status.ok()) return;
+    used_[std::size_t(*dataset)].clear();
+    ++count.rewound;
+    return;
+  }
   check_boards(answer);
   std::vector<Trace> traces;
   bool nan = false;
@@ -261,6 +267,7 @@ void Simulation::check_outcome(const RunId& run, const Status& status) {
       break;
     case Code::failed_precondition:
       fine = p.fails == Code::failed_precondition || closing ||
+             p.rewinds ||  // another run has elements of its dataset
              (p.resume && !(restores_first_ && scenario_ != 3 && run.n == 0));  // others began
       break;
     case Code::invalid_argument:

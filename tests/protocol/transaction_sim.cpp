@@ -113,6 +113,9 @@ void Simulation::make_clients() {
     for (u64 n = 0; n < c.total; ++n)
       programs_[{u64(s), n}] = scenario_ == 4 ? make_race_program(s) : make_program(s, int(n));
   }
+  for (auto& [run, p] : programs_)
+    if (const u64 h = mix(mix(seed_, run.session), mix(run.n, 11)); scenario_ != 4 && h % 12 == 0)
+      p = make_rewind_program(int(h / 12 % kDatasets));
   const u64 hash = mix(seed_, 17);
   if (scenario_ != 4 && hash % 3 == 0) {
     restores_first_ = hash / 3 % 4 != 0;
@@ -254,6 +257,25 @@ Program Simulation::make_restore_program(u64 hash) {
   place.draws = draw(3) << kIndexBits | draw(3);
   p.resume = std::make_shared<const JobPlace>(std::move(place));
   return p;
+}
+
+Program Simulation::make_rewind_program(int dataset) const {
+  Program p;
+  p.shape->datasets.push_back({dataset_name(dataset), 1, false});
+  p.shape->may_write = false;
+  p.rewinds = dataset;
+  return p;
+}
+
+// Once, as the master does it, however often its request comes.
+void Simulation::rewind(const RunId& action, const Acknowledged& acknowledged) {
+  const StepShape& shape = *programs_.at(action).shape;
+  Coordinator::Outputs out;
+  if (coordinator_->begin_action(action, acknowledged, out))
+    coordinator_->end_action(action, coordinator_->rewind_datasets(shape), out);
+  else if (bug_ == Bug::rewound_as_often_as_asked)
+    (void)coordinator_->rewind_datasets(shape);
+  master(out);
 }
 
 // Of its first two runs one may restore the job: others begin before that, or not.
@@ -533,7 +555,8 @@ void Simulation::client_tick(int s) {
                  p.note.empty() ? nullptr : std::make_shared<const std::string>(p.note),
                  p.drops ? OnNan::drop : OnNan::commit,
                  p.resume};
-    net([this, r] {
+    net([this, r, rewinds = p.rewinds.has_value()] {
+      if (rewinds) return rewind(r.run, r.acknowledged);
       Coordinator::Outputs out;
       coordinator_->run(r, now_, out);
       master(out);

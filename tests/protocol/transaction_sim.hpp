@@ -57,6 +57,7 @@ enum class Bug {
   published_when_staged,
   listed_snapshots_not_pinned,
   only_the_oldest_snapshot_pinned,
+  rewound_as_often_as_asked,
 };
 
 enum class OpKind : std::uint8_t {
@@ -91,6 +92,7 @@ struct Program {
   std::string note;                        // that its runs are given; empty: none
   bool drops = false;                      // its runs with a NaN are not to commit
   std::shared_ptr<const JobPlace> resume;  // of a job that it restores; null: none
+  std::optional<int> rewinds;              // no run: this dataset begins anew
 
   // Whether its runs write nothing, and so are told where the job stood.
   bool asks() const { return !shape->may_write && note.empty(); }
@@ -184,7 +186,7 @@ class Simulation {
     long events = 0, fast = 0, commits = 0, read_only = 0, conflicts = 0, withdrawn = 0, failed = 0,
          lost_processes = 0, closed_early = 0, gave_up = 0, taken_back = 0, revoked = 0,
          published = 0, held_back = 0, joined = 0, noted = 0, dropped = 0, restored = 0,
-         not_restored = 0;
+         not_restored = 0, rewound = 0;
   } count;
 
  private:
@@ -217,6 +219,8 @@ class Simulation {
   void add_dataset(Program& p, int dataset, bool open);
   Program make_race_program(int session);
   Program make_restore_program(u64 hash);
+  Program make_rewind_program(int dataset) const;
+  void rewind(const RunId& action, const Acknowledged& acknowledged);
   bool waits_for_restore(int session) const;
   void add_queue_program(Program& p, int role, bool first_queue);
   void make_clients();

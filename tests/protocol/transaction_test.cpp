@@ -38,6 +38,7 @@ struct Sum {
     count.dropped += c.dropped;
     count.restored += c.restored;
     count.not_restored += c.not_restored;
+    count.rewound += c.rewound;
     if (!fine) violation = simulation.violation;
     return fine;
   }
@@ -52,7 +53,8 @@ struct Sum {
            " numbers taken back, " + std::to_string(count.revoked) + " grants revoked, " +
            std::to_string(count.held_back) + " writes held back, " + std::to_string(count.dropped) +
            " dropped, " + std::to_string(count.restored) + " restored, " +
-           std::to_string(count.not_restored) + " not restored";
+           std::to_string(count.not_restored) + " not restored, " + std::to_string(count.rewound) +
+           " rewound";
   }
 };
 
@@ -85,6 +87,7 @@ void check_seeds(std::uint64_t from, std::uint64_t to) {
   CHECK(sum.count.dropped > 0);
   CHECK(sum.count.restored > 0);
   CHECK(sum.count.not_restored > 0);
+  CHECK(sum.count.rewound > 0);
 }
 
 }  // namespace
@@ -140,6 +143,7 @@ TEST_CASE("planted mistakes are seen") {
       {Bug::published_when_staged, "published when it is staged", 300},
       {Bug::listed_snapshots_not_pinned, "listed snapshots not pinned", 300},
       {Bug::only_the_oldest_snapshot_pinned, "only the oldest snapshot pinned", 300},
+      {Bug::rewound_as_often_as_asked, "rewound as often as it is asked for", 300},
   };
   for (const Row& row : rows) {
     Sum sum;

@@ -52,7 +52,7 @@ TEST_CASE("runs since a state are done again in order, and what failed is to fai
   n.done(3, 0, out_of_range("the dataset has ended"));
   n.done(4, 2);
   n.done(5, 0, unavailable("lost"));
-  n.log.enter_done(n.run(6));
+  n.log.enter_done(n.run(6), 2);
   CHECK(n.repeat() == std::vector<int>{1, 2, 3, 4, 6});
   CHECK(n.repeat() == std::vector<int>{1, 2, 3, 4, 6});  // as often as it takes
   const auto all = n.log.done();
@@ -148,6 +148,21 @@ TEST_CASE("a run that failed is done again after the commit that it failed from"
   closed.seen = 7;
   n.log.answered(waits, closed);
   CHECK(n.repeat() == std::vector<int>{2, 3, 1, 4});
+}
+
+TEST_CASE("what has no commit is done again after the commit that it saw") {
+  Notebook n;
+  n.log.set_order_matters(false);
+  const std::uint64_t reads = n.log.enter({}, 0, n.run(1));
+  const std::uint64_t early = n.log.enter({}, 0, n.run(2));
+  n.done(3, 6);
+  n.log.enter_done(n.run(4), 6);  // a rewind, which its client wrote down before commit 5
+  CallResult answer = result_of(0);
+  answer.snapshot = 6;
+  n.log.answered(reads, answer);
+  n.log.answered(early, result_of(5));
+  n.done(5, 7);
+  CHECK(n.repeat() == std::vector<int>{2, 3, 1, 4, 5});
 }
 
 TEST_CASE("a run that was cut short, too many runs, and a reset break a log until the next state") {

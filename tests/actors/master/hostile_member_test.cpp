@@ -69,7 +69,9 @@ class PlayedWorker {
   }
 
   // To the master, before the answer that `done` is given.
-  void reset() { caf::anon_send(master_, ResetContainers{{""}, std::make_shared<Call>()}); }
+  void reset() {
+    caf::anon_send(master_, ResetContainers{{""}, std::make_shared<Call>(), {1, 1'000'000}, {}});
+  }
   void close() {
     client_->close();
     while (!client_->finished()) {

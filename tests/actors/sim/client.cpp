@@ -81,7 +81,11 @@ Client& Client::try_run(std::string name, Instant timeout) {
 Client& Client::reset(std::vector<std::string> containers) {
   script_.push_back({"reset",
                      [this, containers] {
-                       return send(ResetContainers{containers, nullptr});
+                       ResetContainers message;
+                       message.containers = containers;
+                       message.action = {session_, next_run_};
+                       message.acknowledged = {next_run_++, {}};
+                       return send(std::move(message));
                      },
                      {}});
   return *this;
