@@ -211,7 +211,7 @@ TEST_CASE(
   std::thread traffic([&] {
     for (int i = 0; !over; ++i) (i % 2 == 1 ? out : in).run();
   });
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 8; ++i) {
     const CheckpointData data = value_or_throw(read_checkpoint(s.save_job(dir.path("job"))));
     REQUIRE(data.resources.size() == 1);
     Graph there;
