@@ -80,7 +80,7 @@ TEST_CASE(
   CHECK_MESSAGE(spare.end() == 0, spare.output());
 }
 
-TEST_CASE("a job of other machines whose lost worker nobody replaces ends with 75") {
+TEST_CASE("a job of other machines whose lost worker nobody replaces ends with 75 [slow]") {
   Folder folder;
   std::ofstream(folder.path + "/secret") << "sixteen bytes at least";
   fs::permissions(folder.path + "/secret", fs::perms::owner_read);
