@@ -106,7 +106,7 @@ class MemoryFile final : public DataFile {
   std::uint64_t size() const override { return content_.size(); }
   Status read_at(std::uint64_t offset, std::span<char> out) const override {
     if (offset > content_.size() || out.size() > content_.size() - offset)
-      return data_loss(shorter(name_, offset + out.size()));
+      return failed_precondition(shorter(name_, offset + out.size()));
     if (!out.empty()) std::memcpy(out.data(), content_.data() + offset, out.size());
     return ok_status();
   }

@@ -192,6 +192,20 @@ TEST_CASE("an IDX file is read back, and every damage is named") {
         Code::invalid_argument);
 }
 
+TEST_CASE("a read behind the end of a file fails alike, on a disk and in memory") {
+  const DataDirectory dir;
+  (void)dir.write("short", "four");
+  const DataFilePtr files[] = {open_local_file(dir.path("short")).value(),
+                               memory_file(dir.path("short"), "four")};
+  for (const DataFilePtr& file : files) {
+    char bytes[4] = {};
+    CHECK(file->read_at(0, bytes).ok());
+    const Status status = file->read_at(2, bytes);
+    CHECK(status.code() == Code::failed_precondition);
+    CHECK(status.message() == "file '" + dir.path("short") + "' ends before byte 6");
+  }
+}
+
 TEST_CASE("gzip content is unpacked up to a limit, and damage is found") {
   auto unpack = [](const std::string& content, std::uint64_t most = 1'000'000) {
     return read_content(memory_file("x", content), most);
