@@ -2,6 +2,7 @@
 //
 // A client's node has one input. With replicas it is not copied: it gets the input of every copy
 // (graph/passes/replicate.hpp), and what reads it is computed once.
+#include "ops/cuda/host_kernel.hpp"
 #include "ops/kernels/support/elementwise.hpp"
 #include "ops/kernels/support/typed.hpp"
 
@@ -49,6 +50,13 @@ struct ReplicaMean {
   }
 };
 
+// One input is passed on where it is; the mean of several is the host's.
+Expected<std::unique_ptr<Kernel>> mean_on_gpu(const KernelSpec& spec) {
+  TROUPE_TRY(auto cpu, float_function<ReplicaMean>(spec));
+  if (spec.int_attr("N") == 1) return cpu;
+  return cuda::host_kernel(std::move(cpu), spec);
+}
+
 }  // namespace
 
 TROUPE_OPS(replica_mean) {
@@ -61,5 +69,6 @@ TROUPE_OPS(replica_mean) {
          .reduce = {"parts"},
          .doc = "The mean of a value over the replicas of a step, equal in all of them: with N "
                 "inputs their mean, with one input that input."})
-      .cpu(float_function<ReplicaMean>);
+      .cpu(float_function<ReplicaMean>)
+      .cuda(mean_on_gpu);
 }
