@@ -8,6 +8,7 @@
 
 #include "apps/bench/channel_bench.hpp"
 #include "apps/bench/executor_bench.hpp"
+#include "apps/bench/function_bench.hpp"
 #include "apps/bench/kernel_bench.hpp"
 #include "apps/bench/loop_bench.hpp"
 #include "apps/bench/peer_rounds.hpp"
@@ -124,6 +125,8 @@ Expected<std::vector<BenchRow>> kernel_group(const BenchOptions& options) {
       TROUPE_TRY(BenchRow row, time_kernel(kernel, bench, peers));
       rows.push_back(std::move(row));
     }
+    TROUPE_TRY(auto functions, bench_functions(options, threads, peers));
+    std::move(functions.begin(), functions.end(), std::back_inserter(rows));
   }
   return rows;
 }

@@ -6,7 +6,7 @@ usage: torch_peer.py MODEL THREADS [--plain]      MODEL: mlp, lenet, resnet20, c
        torch_peer.py kernels THREADS [--plain]
 prints a line of JSON when it is ready: {"torch": version, "mkl": ...}, and one for each line of its
 input, which is the seconds of a round: {"ms": median, "p99": ...}. A line for kernels begins with
-the name of one, as in torch_kernels.py.
+the name of one, as in torch_kernels.py or torch_functions.py.
 
 "mkl" is "" where nothing is to be said. PyTorch from PyPI computes with MKL, which takes its slow
 path on processors that are not Intel's. There it is told otherwise by a preloaded library of one
@@ -24,6 +24,7 @@ import sys
 import tempfile
 
 import peer
+import torch_functions
 import torch_kernels
 
 # What MKL asks to know whose processor it runs on. A library that is loaded before it answers.
@@ -189,7 +190,8 @@ def main():
     mkl = os.environ.get("TROUPE_TORCH_MKL", "") if torch.backends.mkl.is_available() else ""
     about = {"torch": torch.__version__, "mkl": mkl}
     if model == "kernels":
-        peer.time_named_rounds(lambda name: torch_kernels.KERNELS[name](torch), about)
+        named = {**torch_kernels.KERNELS, **torch_functions.FUNCTIONS}
+        peer.time_named_rounds(lambda name: named[name](torch), about)
     elif model.startswith("embedding_"):
         peer.time_rounds(embedding_step(int(model.split("_")[1]), torch), 128, about)
     else:

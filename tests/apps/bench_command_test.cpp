@@ -49,6 +49,11 @@ TEST_CASE("the benchmark of executors prints well-formed rows") {
              {"executor.noop.1024x16", "executor.identity.1024x16"});
 }
 
+TEST_CASE("functions of the API are timed as steps on one lane and on two") {
+  check_rows(troupe_command("bench kernels --rounds 1 --only kernels.api.roll --output json"),
+             {"kernels.api.roll.t1", "kernels.api.roll.t2"});
+}
+
 TEST_CASE("ends of endless loops are timed, and the longest of them [slow]") {
   Ended ended = troupe_command("bench executor --rounds 1 --only end_by --output json");
   check_rows(ended, {"executor.loop.end_by_deadline", "executor.loop.end_by_close",
