@@ -301,7 +301,8 @@ void check_group(const std::string& group) {
     CHECK_MESSAGE(told <= 3, told << " cases of " << block.name << " differ");
   }
   for (const GoldenException& e : kGoldenExceptions)
-    if (names.count(e.name))
+    // How a machine adds up decides what overflows, and which zeros it multiplies.
+    if (names.count(e.name) && e.reason != kOverflow && e.reason != kPadding)
       CHECK_MESSAGE(used.count(&e) == 1, fmt::format("no case of {} needs: {}, {}, {}", e.name,
                                                      e.dtype, e.part, e.holding));
 }
