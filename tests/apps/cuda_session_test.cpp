@@ -22,7 +22,7 @@ struct Emulated {
       : path("TROUPE_CUDA_PATH", build_dir() + "/fake-cuda" +
                                      (compiler ? ":" + build_dir() + "/fake-nvrtc" : "") + ":-"),
         fake(options) {}
-  const test::Variable path;
+  const test::EnvironmentVariable path;
   const test::FakeCuda fake;
 };
 

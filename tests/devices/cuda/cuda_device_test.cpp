@@ -94,12 +94,13 @@ TEST_CASE("CUDA: a device that cannot be made says what doctor says") {
 TEST_CASE("CUDA: the table of device types makes one where there is a driver") {
   const DeviceTypes types = builtin_device_types();
   const DeviceName name{"worker", 0, "CUDA", 0};
-  const test::Variable nowhere("TROUPE_CUDA_PATH", "-");
+  const test::EnvironmentVariable nowhere("TROUPE_CUDA_PATH", "-");
   Status none = types.make(name, {}).status();
   CHECK(none.code() == Code::failed_precondition);
   CHECK(contains(none.text(), "no driver: libcuda.so.1 is not searched for anywhere"));
   CHECK(contains(none.text(), name.text()));
-  const test::Variable fake("TROUPE_CUDA_PATH", test::fake_cuda_search().folders[0] + ":-");
+  const test::EnvironmentVariable fake("TROUPE_CUDA_PATH",
+                                       test::fake_cuda_search().folders[0] + ":-");
   auto made = types.make(name, {.memory = 5 << 20});
   REQUIRE(made.ok());
   CHECK((*made)->memory_size() == 5 << 20);

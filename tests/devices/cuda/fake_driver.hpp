@@ -16,20 +16,20 @@ namespace troupe::test {
 inline cuda::Search fake_cuda_search() { return {{build_dir() + "/fake-cuda"}, false}; }
 
 // A variable of the environment has that value while this lives. For tests without other threads.
-class Variable {
+class EnvironmentVariable {
  public:
-  Variable(const char* name, const std::string& value) : name_(name) {
+  EnvironmentVariable(const char* name, const std::string& value) : name_(name) {
     if (const char* before = getenv(name)) before_ = before;
     setenv(name, value.c_str(), 1);
   }
-  ~Variable() {
+  ~EnvironmentVariable() {
     if (before_)
       setenv(name_, before_->c_str(), 1);
     else
       unsetenv(name_);
   }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
+  EnvironmentVariable(const EnvironmentVariable&) = delete;
+  EnvironmentVariable& operator=(const EnvironmentVariable&) = delete;
 
  private:
   const char* const name_;
@@ -37,8 +37,9 @@ class Variable {
 };
 
 // What the fake driver is like.
-struct FakeCuda : Variable {
-  explicit FakeCuda(const std::string& options) : Variable("TROUPE_FAKE_CUDA", options) {}
+struct FakeCuda : EnvironmentVariable {
+  explicit FakeCuda(const std::string& options)
+      : EnvironmentVariable("TROUPE_FAKE_CUDA", options) {}
 };
 
 template <class Function>

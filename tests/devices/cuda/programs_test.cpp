@@ -127,7 +127,7 @@ TEST_CASE("CUDA: what does not compile is told with the compiler's words") {
 TEST_CASE("CUDA: a program that is on disk is not compiled again") {
   const test::FakeCuda fake("");
   const Folder folder;
-  const test::Variable cache("TROUPE_CUDA_CACHE", folder.path);
+  const test::EnvironmentVariable cache("TROUPE_CUDA_CACHE", folder.path);
   const auto compiled = [](std::initializer_list<Kernel*> kernels) {
     auto device = device_with_compiler();
     CHECK(prepare(*device, kernels).ok());
@@ -172,17 +172,17 @@ TEST_CASE(
 }
 
 TEST_CASE("CUDA: the folder of programs is the user's, unless another is named") {
-  const test::Variable home("HOME", "/home/me"), none("TROUPE_CUDA_CACHE", "");
+  const test::EnvironmentVariable home("HOME", "/home/me"), none("TROUPE_CUDA_CACHE", "");
   {
-    const test::Variable xdg("XDG_CACHE_HOME", "");
+    const test::EnvironmentVariable xdg("XDG_CACHE_HOME", "");
     CHECK(cuda::ImageCache::standard(true).folder() == "/home/me/.cache/troupe/cuda");
     CHECK(cuda::ImageCache::standard(false).folder().empty());
   }
-  const test::Variable xdg("XDG_CACHE_HOME", "/cache");
+  const test::EnvironmentVariable xdg("XDG_CACHE_HOME", "/cache");
   CHECK(cuda::ImageCache::standard(true).folder() == "/cache/troupe/cuda");
-  const test::Variable named("TROUPE_CUDA_CACHE", "/mine");
+  const test::EnvironmentVariable named("TROUPE_CUDA_CACHE", "/mine");
   CHECK(cuda::ImageCache::standard(false).folder() == "/mine");
-  const test::Variable off("TROUPE_CUDA_CACHE", "-");
+  const test::EnvironmentVariable off("TROUPE_CUDA_CACHE", "-");
   CHECK(cuda::ImageCache::standard(true).folder().empty());
 }
 
