@@ -63,7 +63,8 @@ TEST_CASE("doctor finds libraries where wheels put them, and sees what is wrong 
   const std::string lib = std::string(folder) + "/nvidia/cu13/lib";
   std::filesystem::create_directories(lib);
   std::ofstream(lib + "/libnvrtc.so.13") << "no library";
-  std::filesystem::create_symlink(fake_folder() + "/libcuda.so.1", lib + "/libcublasLt.so.13");
+  std::filesystem::create_symlink(build_dir() + "/lib/libtroupe_simt.so",
+                                  lib + "/libcublasLt.so.13");
   Ended ended = doctor(folder);
   CHECK(contains(line_of(ended, "nvrtc"), lib + "/libnvrtc.so.13 cannot be loaded: "));
   CHECK(contains(line_of(ended, "cublasLt"), " lacks cublasLtGetVersion"));
