@@ -4,7 +4,6 @@
 # planted mistakes of kernels, two networks. Not covered yet: planted mistakes of the device (a
 # missing wait, use after free on another stream), 1,000 seeds with delays and errors. Not hardware.
 source tests/accept/lib.sh
-export TROUPE_CUDA_PATH=$PWD/build/fake-cuda:$PWD/build/fake-nvrtc:-
 expect "the device on the fake driver" cases devices 'CUDA:*'
 expect "kernels on the emulated GPU have the CPU's results" cases ops 'CUDA:*'
 expect "programs with a GPU beside the CPU" cases apps '*GPU*'
