@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "ops/kernels/support/vector_math.hpp"
 
@@ -11,10 +12,7 @@ namespace troupe {
 
 inline double square_root(double x) { return std::sqrt(x); }
 inline Packet<double> square_root(Packet<double> x) {
-  double values[kPacketWidth<double>];
-  store_packet(values, x);
-  for (double& value : values) value = std::sqrt(value);
-  return load_packet(values);
+  return lane_by_lane(x, [](double value) { return std::sqrt(value); });
 }
 
 // e^x and, of positive normal numbers, log x, as exact as a float asks for.
@@ -28,7 +26,7 @@ inline D short_log(D x) {
   return log_of_parts<ShortConstants>(exponent, f, D{});
 }
 
-inline constexpr double kPi = 3.14159265358979323846;
+inline constexpr double kPi = std::numbers::pi;
 
 // The angle in [0, pi/2] whose tangent is t >= 0: that of a t up to tan(pi / 8), from 0, pi/4 or
 // pi/2 on.

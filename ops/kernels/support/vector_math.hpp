@@ -235,6 +235,15 @@ inline V sigmoid_value(V x) {
   return choose(x < V{}, e, one) / (one + e);
 }
 
+// f of each lane.
+template <class F>
+Packet<double> lane_by_lane(Packet<double> x, F f) {
+  double values[kPacketWidth<double>];
+  store_packet(values, x);
+  for (double& value : values) value = f(value);
+  return load_packet(values);
+}
+
 // tanh of floats, within 2 ulp: a polynomial where the other formula would lose digits.
 template <class V>
 inline V tanh_value(V x) {
@@ -247,10 +256,7 @@ inline V tanh_value(V x) {
 }
 inline double tanh_value(double x) { return std::tanh(x); }
 inline Packet<double> tanh_value(Packet<double> x) {
-  double values[kPacketWidth<double>];
-  store_packet(values, x);
-  for (double& value : values) value = std::tanh(value);
-  return load_packet(values);
+  return lane_by_lane(x, [](double value) { return std::tanh(value); });
 }
 
 // erf of floats, within 1 ulp: x + x P(x^2) near 0, else 1 - e^-(|x| + Q(|x|)).
