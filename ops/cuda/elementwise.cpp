@@ -6,8 +6,7 @@
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
 #include "ops/cuda/moves.hpp"
-#include "ops/device/arguments.hpp"
-#include "ops/kernels/support/broadcast.hpp"
+#include "ops/kernels/support/half_rows.hpp"
 
 namespace troupe::cuda {
 namespace {
@@ -32,11 +31,7 @@ class Elementwise final : public DeviceKernel {
     args.n = y.elements();
     for (int i = 0; i < N; ++i) args.in[i] = ctx.input(i).raw();
     args.out = y.mutable_raw();
-    args.walk.rank = meet.rank();
-    for (int d = 0; d < meet.rank(); ++d) {
-      args.walk.dims[d] = meet.dim(d);
-      for (int i = 0; i < N; ++i) args.walk.strides[i][d] = meet.stride(i, d);
-    }
+    args.walk = walk_of<N>(meet);
     if (args.n != 0) TROUPE_TRY(launch(ctx, function_, grid_for(args.n), &args));
     ctx.set_output(0, std::move(y));
     return ok_status();
@@ -88,8 +83,6 @@ Expected<std::unique_ptr<Kernel>> make(const std::string& formula, const std::st
       return std::unique_ptr<Kernel>(new Elementwise<3>(type, out, shapes));
   }
 }
-
-bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <future>
 #include <vector>
 
+#include "ops/cuda/moves.hpp"
 #include "ops/detail/stream_side.hpp"
 #include "ops/op.hpp"
 
@@ -21,7 +22,7 @@ class HostKernel final : public Kernel {
         detail::compute_aside(*cpu_, side, ctx.random(), inputs, std::size_t(ctx.outputs()));
     if (!results.ok()) return results.status();
     for (std::size_t i = 0; i < results->size(); ++i) {
-      TROUPE_TRY(Tensor there, upload(ctx, (*results)[i]));
+      TROUPE_TRY(Tensor there, uploaded(ctx, (*results)[i]));
       ctx.set_output(int(i), std::move(there));
     }
     ctx.stream().mark();  // so that the copies are part of what the stream was given
@@ -44,12 +45,6 @@ class HostKernel final : public Kernel {
     device.on_complete(last, [&](Status s) { done.set_value(std::move(s)); });
     TROUPE_TRY(done.get_future().get().in("while the host took the inputs of " + op_));
     return here;
-  }
-
-  Expected<Tensor> upload(const KernelContext& ctx, const Tensor& made) const {
-    TROUPE_TRY(Tensor there, ctx.allocate(made.dtype(), made.shape()));
-    ctx.stream().wait(ctx.device().copy(made, there));
-    return there;
   }
 
   const std::unique_ptr<Kernel> cpu_;

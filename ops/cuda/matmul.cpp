@@ -5,6 +5,7 @@
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
+#include "ops/detail/matmul_sizes.hpp"
 #include "ops/device/arguments.hpp"
 
 namespace troupe::cuda {
@@ -22,17 +23,9 @@ class MatMul final : public DeviceKernel {
 
   Status compute(KernelContext& ctx) override {
     const Tensor &a = ctx.input(0), &b = ctx.input(1);
-    if (a.rank() != 2 || b.rank() != 2)
-      return invalid_argument("MatMul wants matrices, not " + a.shape().text() + " and " +
-                              b.shape().text());
+    TROUPE_TRY(const auto sizes, detail::matmul_sizes(a, transpose_a_, b, transpose_b_));
     device::MatMulArgs args{};
-    args.m = a.dim(transpose_a_ ? 1 : 0);
-    args.k = a.dim(transpose_a_ ? 0 : 1);
-    args.n = b.dim(transpose_b_ ? 0 : 1);
-    if (b.dim(transpose_b_ ? 1 : 0) != args.k)
-      return invalid_argument("inner dimensions differ: a is " + a.shape().text() +
-                              (transpose_a_ ? " transposed" : "") + ", b is " + b.shape().text() +
-                              (transpose_b_ ? " transposed" : ""));
+    args.m = sizes.m, args.n = sizes.n, args.k = sizes.k;
     args.a_row = transpose_a_ ? 1 : args.k;
     args.a_column = transpose_a_ ? args.m : 1;
     args.b_row = transpose_b_ ? 1 : args.n;

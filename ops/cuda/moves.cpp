@@ -4,8 +4,6 @@
 
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
-#include "ops/device/arguments.hpp"
-#include "ops/kernels/support/broadcast.hpp"
 
 namespace troupe::cuda {
 namespace {
@@ -62,11 +60,7 @@ Expected<Tensor> Repeater::operator()(const KernelContext& ctx, const Tensor& x,
   args.moved.in[0] = x.raw();
   args.moved.out = y.mutable_raw();
   args.moved.n = y.elements();
-  args.moved.walk.rank = meet.rank();
-  for (int d = 0; d < meet.rank(); ++d) {
-    args.moved.walk.dims[d] = meet.dim(d);
-    args.moved.walk.strides[0][d] = meet.stride(0, d);
-  }
+  args.moved.walk = walk_of<1>(meet);
   args.scale = scale.value_or(1);
   const Grid grid = grid_for(args.moved.n);
   if (scale)
@@ -74,6 +68,12 @@ Expected<Tensor> Repeater::operator()(const KernelContext& ctx, const Tensor& x,
   else
     TROUPE_TRY(launch(ctx, functions_[0], grid, &args.moved));
   return y;
+}
+
+Expected<Tensor> uploaded(const KernelContext& ctx, const Tensor& here) {
+  TROUPE_TRY(Tensor there, ctx.allocate(here.dtype(), here.shape()));
+  ctx.stream().wait(ctx.device().copy(here, there));
+  return there;
 }
 
 Expected<std::unique_ptr<Kernel>> constant(const KernelSpec& spec) {

@@ -7,6 +7,8 @@
 #include <span>
 
 #include "devices/cuda/gpu_kernel.hpp"
+#include "ops/device/arguments.hpp"
+#include "ops/kernels/support/broadcast.hpp"
 #include "ops/op.hpp"
 
 namespace troupe::cuda {
@@ -25,6 +27,22 @@ class Repeater {
   DType dtype_;
   std::array<GpuFunction, 2> functions_;  // moved, scaled (of floats)
 };
+
+// Where the elements of the inputs that meet are, for device code.
+template <int N, int M>
+device::Walk<N> walk_of(const Broadcast<M>& meet) {
+  static_assert(N <= M);
+  device::Walk<N> walk{};
+  walk.rank = meet.rank();
+  for (int d = 0; d < meet.rank(); ++d) {
+    walk.dims[d] = meet.dim(d);
+    for (int i = 0; i < N; ++i) walk.strides[i][d] = meet.stride(i, d);
+  }
+  return walk;
+}
+
+// A tensor of the host, copied to the device before what its stream is given next.
+Expected<Tensor> uploaded(const KernelContext& ctx, const Tensor& here);
 
 // Const: copied to the device once.
 Expected<std::unique_ptr<Kernel>> constant(const KernelSpec& spec);

@@ -5,14 +5,14 @@
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
+#include "ops/cuda/moves.hpp"
+#include "ops/detail/class_labels.hpp"
 #include "ops/device/arguments.hpp"
 
 namespace troupe::cuda {
 namespace {
 
-Shape rows_of(const Shape& shape) {
-  return Shape(shape.dims().first(std::size_t(shape.rank() - 1)));
-}
+using detail::rows_of;
 
 // A function of each row of input 0.
 class Rows : public DeviceKernel {
@@ -65,9 +65,7 @@ class CrossEntropy final : public Rows {
   explicit CrossEntropy(const KernelSpec& spec) : Rows(spec, "troupe::device::CrossEntropy") {}
   Status compute(KernelContext& ctx) override {
     const Tensor &logits = ctx.input(0), &labels = ctx.input(1);
-    if (logits.rank() < 1 || labels.shape() != logits.shape())
-      return invalid_argument("logits are " + logits.shape().text() + ", labels are " +
-                              labels.shape().text() + ": both have one shape, classes last");
+    TROUPE_TRY(detail::check_probabilities(logits, labels));
     Tensor loss, backprop;
     TROUPE_TRY(run(ctx, labels.raw(), &loss, backprop));
     ctx.set_output(0, std::move(loss));
@@ -83,18 +81,8 @@ class SparseCrossEntropy final : public Rows {
       : Rows(spec, "troupe::device::SparseCrossEntropy<" + element_type(dtype_of<Label>) + ">") {}
   Status compute(KernelContext& ctx) override {
     const Tensor &logits = ctx.input(0), &labels = ctx.input(1);
-    if (logits.rank() < 1 || labels.shape() != rows_of(logits.shape()))
-      return invalid_argument("logits are " + logits.shape().text() + ", labels are " +
-                              labels.shape().text() + ": one label for each row is wanted");
-    const Label* label = labels.data<Label>();
-    const std::int64_t classes = logits.dim(logits.rank() - 1);
-    for (std::int64_t i = 0; i < labels.elements(); ++i)
-      if (label[i] < 0 || label[i] >= classes)
-        return invalid_argument("label " + std::to_string(label[i]) + " at index " +
-                                std::to_string(i) + " is outside [0, " + std::to_string(classes) +
-                                ")");
-    TROUPE_TRY(Tensor there, ctx.allocate(labels.dtype(), labels.shape()));
-    ctx.stream().wait(ctx.device().copy(labels, there));
+    TROUPE_TRY(detail::check_classes<Label>(logits, labels));
+    TROUPE_TRY(const Tensor there, uploaded(ctx, labels));
     Tensor loss, backprop;
     TROUPE_TRY(run(ctx, there.raw(), &loss, backprop));
     ctx.set_output(0, std::move(loss));

@@ -1,4 +1,5 @@
-// How a CPU kernel is run where no step is: on a thread of the fake device's streams.
+// How a CPU kernel is run where no step is: on a thread of the fake device's streams, or beside a
+// GPU.
 #pragma once
 
 #include <numeric>
@@ -27,7 +28,7 @@ class StreamSide final : public Device {
  private:
   template <class R>
   [[noreturn]] static R unused() {
-    TROUPE_CHECK(false, "a CPU kernel on the fake device uses memory and lanes only");
+    TROUPE_CHECK(false, "a CPU kernel that runs aside uses memory and lanes only");
   }
   DeviceName name_;
 };

@@ -1,6 +1,7 @@
 // MatMul: the product of two matrices, either of them transposed on the way.
 #include "ops/cuda/matmul.hpp"
 #include "devices/chunks.hpp"
+#include "ops/detail/matmul_sizes.hpp"
 #include "ops/kernels/support/half_product.hpp"
 #include "ops/kernels/support/packed_product.hpp"
 #include "ops/kernels/support/typed.hpp"
@@ -19,9 +20,7 @@ Status matmul_shape(InferenceContext& c) {
   if (b.known_rank()) product.set_dim(1, b[cols]);
   if (a.known_rank() && b.known_rank() && a.known(1 - rows) && b.known(1 - cols) &&
       a[1 - rows] != b[1 - cols])
-    return invalid_argument("inner dimensions differ: a is " + a.text() +
-                            (rows ? " transposed" : "") + ", b is " + b.text() +
-                            (cols ? "" : " transposed"));
+    return detail::inner_dimensions_differ(a.text(), rows == 1, b.text(), cols == 0);
   c.set(0, std::move(product));
   return ok_status();
 }
@@ -46,15 +45,8 @@ class MatMulKernel final : public Kernel {
 
   Status compute(KernelContext& c) override {
     const Tensor &a = c.input(0), &b = c.input(1);
-    if (a.rank() != 2 || b.rank() != 2)
-      return invalid_argument("MatMul wants matrices, not " + a.shape().text() + " and " +
-                              b.shape().text());
-    std::int64_t m = a.dim(transpose_a_ ? 1 : 0), k = a.dim(transpose_a_ ? 0 : 1);
-    std::int64_t n = b.dim(transpose_b_ ? 0 : 1);
-    if (b.dim(transpose_b_ ? 1 : 0) != k)
-      return invalid_argument("inner dimensions differ: a is " + a.shape().text() +
-                              (transpose_a_ ? " transposed" : "") + ", b is " + b.shape().text() +
-                              (transpose_b_ ? " transposed" : ""));
+    TROUPE_TRY(const auto sizes, detail::matmul_sizes(a, transpose_a_, b, transpose_b_));
+    const auto [m, n, k] = sizes;
     TROUPE_TRY(Shape shape, Shape::make(std::array{m, n}));
     TROUPE_TRY(Tensor product, c.allocate(dtype_of<T>, shape));
     TROUPE_TRY(run(c, m, n, k, a.data<T>(), b.data<T>(), product.mutable_data<T>()));

@@ -154,6 +154,31 @@ class ReduceOnGpu final : public cuda::DeviceKernel {
 
 // Spread: the adjoint of Sum and Mean. Each element of dy goes to all that were reduced to it.
 Status spread_shape(InferenceContext& c) { return set_shape_from(c, 1); }
+struct Share {
+  Shape shape, kept;       // of the result, and of dy with the reduced dimensions as 1
+  std::int64_t count = 1;  // elements that share one of dy
+
+  static Expected<Share> of(const KernelContext& ctx, const std::vector<std::int64_t>& axes) {
+    TROUPE_TRY(auto dims, host_ints(ctx.input(1), "shape"));
+    Share s;
+    TROUPE_TRY(s.shape, checked_shape(dims));
+    TROUPE_TRY(auto reduced, axis_set(axes, s.shape.rank()));
+    s.kept = s.shape;
+    for (int i = 0; i < s.shape.rank(); ++i)
+      if (reduced[std::size_t(i)]) {
+        s.count *= s.shape.dim(i);
+        s.kept.set_dim(i, 1);
+      }
+    const Tensor& dy = ctx.input(0);
+    if (dy.elements() != s.kept.elements())
+      return invalid_argument("dy is " + dy.shape().text() + ", not " + s.kept.text());
+    return s;
+  }
+  // 1 / count, as the type computes it: f64 as double, all others as float.
+  double of_mean(DType dtype) const {
+    return dtype == DType::f64 ? 1 / double(count) : double(1 / float(count));
+  }
+};
 struct Scaled {
   double scale;
   template <class T>
@@ -166,35 +191,22 @@ class Spread final : public Kernel {
   explicit Spread(const KernelSpec& s)
       : axes_(s.ints_attr("axes")), mean_(s.bool_attr("mean")), dtype_(s.type()) {}
   Status compute(KernelContext& ctx) override {
-    TROUPE_TRY(auto dims, host_ints(ctx.input(1), "shape"));
-    TROUPE_TRY(Shape shape, checked_shape(dims));
-    TROUPE_TRY(auto reduced, axis_set(axes_, shape.rank()));
-    Shape kept = shape;
-    std::int64_t count = 1;
-    for (int i = 0; i < shape.rank(); ++i)
-      if (reduced[std::size_t(i)]) {
-        count *= shape.dim(i);
-        kept.set_dim(i, 1);
-      }
     const Tensor& dy = ctx.input(0);
-    if (dy.elements() != kept.elements())
-      return invalid_argument("dy is " + dy.shape().text() + ", not " + kept.text());
-    TROUPE_TRY(auto meet, Broadcast<2>::of({&shape, &kept}));
-    Tensor share = dy;
+    TROUPE_TRY(const Share share, Share::of(ctx, axes_));
+    TROUPE_TRY(auto meet, Broadcast<2>::of({&share.shape, &share.kept}));
+    Tensor each = dy;
     if (mean_) {
-      TROUPE_TRY(share, divided(ctx, dy, count));
+      TROUPE_TRY(each, scaled(ctx, dy, share.of_mean(dtype_)));
     }
-    TROUPE_TRY(Tensor dx, ctx.allocate(dtype_, shape));
-    repeat_tensor(ctx, meet, share, dx);
+    TROUPE_TRY(Tensor dx, ctx.allocate(dtype_, share.shape));
+    repeat_tensor(ctx, meet, each, dx);
     ctx.set_output(0, std::move(dx));
     return ok_status();
   }
 
  private:
-  // Times 1 / count, as the type computes it: f64 as double, all others as float.
-  Expected<Tensor> divided(const KernelContext& ctx, const Tensor& dy, std::int64_t count) const {
-    const Scaled by{dtype_ == DType::f64 ? 1 / double(count) : double(1 / float(count))};
-    TROUPE_TRY(ElementOp op, (element_op<Scaled, Floats>(dtype_, by)));
+  Expected<Tensor> scaled(const KernelContext& ctx, const Tensor& dy, double scale) const {
+    TROUPE_TRY(ElementOp op, (element_op<Scaled, Floats>(dtype_, {scale})));
     TROUPE_TRY(Tensor y, ctx.allocate(dtype_, dy.shape()));
     const auto size = std::int64_t(dtype_size(dtype_));
     const char* in = static_cast<const char*>(dy.raw());
@@ -215,23 +227,11 @@ class SpreadOnGpu final : public cuda::DeviceKernel {
       : axes_(s.ints_attr("axes")), mean_(s.bool_attr("mean")), repeat_(s.type()) {}
   std::span<cuda::GpuFunction> functions() override { return repeat_.functions(); }
   Status compute(KernelContext& ctx) override {
-    TROUPE_TRY(auto dims, host_ints(ctx.input(1), "shape"));
-    TROUPE_TRY(Shape shape, checked_shape(dims));
-    TROUPE_TRY(auto reduced, axis_set(axes_, shape.rank()));
-    Shape kept = shape;
-    std::int64_t count = 1;
-    for (int i = 0; i < shape.rank(); ++i)
-      if (reduced[std::size_t(i)]) {
-        count *= shape.dim(i);
-        kept.set_dim(i, 1);
-      }
     const Tensor& dy = ctx.input(0);
-    if (dy.elements() != kept.elements())
-      return invalid_argument("dy is " + dy.shape().text() + ", not " + kept.text());
-    // As the CPU divides: f64 as double, all others as float.
+    TROUPE_TRY(const Share share, Share::of(ctx, axes_));
     std::optional<double> scale;
-    if (mean_) scale = dy.dtype() == DType::f64 ? 1 / double(count) : double(1 / float(count));
-    TROUPE_TRY(Tensor dx, repeat_(ctx, dy, kept, shape, scale));
+    if (mean_) scale = share.of_mean(dy.dtype());
+    TROUPE_TRY(Tensor dx, repeat_(ctx, dy, share.kept, share.shape, scale));
     ctx.set_output(0, std::move(dx));
     return ok_status();
   }

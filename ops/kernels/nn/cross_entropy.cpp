@@ -5,6 +5,7 @@
 #include "devices/chunks.hpp"
 #include "ops/cuda/elementwise.hpp"
 #include "ops/cuda/softmax.hpp"
+#include "ops/detail/class_labels.hpp"
 #include "ops/formulas/arithmetic.hpp"
 #include "ops/kernels/nn/softmax_rows.hpp"
 #include "ops/kernels/support/grad.hpp"
@@ -57,15 +58,11 @@ Status scale_rows_shape(InferenceContext& c) {
   return same_shape(c);
 }
 
-Shape rows_of(const Shape& logits) {
-  return Shape(logits.dims().first(std::size_t(logits.rank() - 1)));
-}
-
 // What the two ops share: outputs, chunks of rows; `row(i, logits, n, backprop)` gives the loss.
 template <class T, class Row>
 Status run_rows(KernelContext& c, Row&& row) {
   const Tensor& logits = c.input(0);
-  const Shape each = rows_of(logits.shape());
+  const Shape each = detail::rows_of(logits.shape());
   const std::int64_t rows = each.elements(), n = logits.dim(logits.rank() - 1);
   if (rows > 0 && n == 0) return invalid_argument("cross entropy over no classes");
   TROUPE_TRY(Tensor loss, c.allocate(dtype_of<T>, each));
@@ -87,9 +84,7 @@ struct Dense {
   template <class T>
   static Status run(KernelContext& c) {
     const Tensor &logits = c.input(0), &labels = c.input(1);
-    if (logits.rank() < 1 || !(labels.shape() == logits.shape()))
-      return invalid_argument("logits are " + logits.shape().text() + ", labels are " +
-                              labels.shape().text() + ": both have one shape, classes last");
+    TROUPE_TRY(detail::check_probabilities(logits, labels));
     const T* p = labels.data<T>();
     return run_rows<T>(c, [&](std::int64_t i, const T* x, std::int64_t n, T* y) {
       const T* target = p + i * n;
@@ -111,16 +106,8 @@ struct Sparse {
   template <class T>
   static Status run(KernelContext& c) {
     const Tensor &logits = c.input(0), &labels = c.input(1);
-    if (logits.rank() < 1 || !(labels.shape() == rows_of(logits.shape())))
-      return invalid_argument("logits are " + logits.shape().text() + ", labels are " +
-                              labels.shape().text() + ": one label for each row is wanted");
+    TROUPE_TRY(detail::check_classes<Label>(logits, labels));
     const Label* label = labels.data<Label>();
-    const std::int64_t classes = logits.dim(logits.rank() - 1);
-    for (std::int64_t i = 0; i < labels.elements(); ++i)
-      if (label[i] < 0 || label[i] >= classes)
-        return invalid_argument("label " + std::to_string(label[i]) + " at index " +
-                                std::to_string(i) + " is outside [0, " + std::to_string(classes) +
-                                ")");
     return run_rows<T>(c, [&](std::int64_t i, const T* x, std::int64_t n, T* y) {
       const T right = x[label[i]];  // read first: y may be x
       const T log_sum = softmax_row(x, n, y);
