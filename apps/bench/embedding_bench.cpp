@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <iterator>
 #include <random>
 
@@ -11,8 +10,6 @@
 
 namespace troupe {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // As in torch_peer.py. A step takes the next of so many batches of ids, so that it finds its rows
 // where the table has them, not where the last step left them.
@@ -62,26 +59,11 @@ Expected<BenchRow> time_embedding(const std::string& name, std::int64_t rows, in
   TROUPE_TRY(CompiledStep compiled,
              session.try_compile({step.loss}, {step.train}, {step.first, step.second}));
   std::size_t next = 0;
-  const auto run = [&]() -> Expected<double> {
-    const std::vector<Tensor>& ids = step.batches[next++ % step.batches.size()];
-    const auto begin = Clock::now();
-    TROUPE_TRY(compiled.try_run(ids));
-    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  const auto run = [&] {
+    return compiled.try_run(step.batches[next++ % step.batches.size()]).status();
   };
-  for (int i = 0; i < kStepsFirst; ++i) TROUPE_TRY(run());
-  std::vector<double> ours;
-  for (int round = 0; round < options.rounds; ++round) {
-    const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                                     std::chrono::duration<double>(kRoundSeconds));
-    std::vector<double> times;
-    while (Clock::now() < end || times.size() < 9) {
-      TROUPE_TRY(times.emplace_back(), run());
-    }
-    ours.push_back(median(std::move(times)));
-    TROUPE_TRY(peers.take(kRoundSeconds));
-  }
-  BenchRow row{name, median(ours), "ms"};
-  peers.compare(row, ours, [](const PeerScript::Round& round, double) { return round.ms; });
+  TROUPE_TRY(BenchRow row,
+             time_in_turns(name, options.rounds, {kRoundSeconds, 9, kStepsFirst}, peers, run));
   TROUPE_TRY(session.try_close());
   return row;
 }

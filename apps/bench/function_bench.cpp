@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 
 #include "apps/troupe.hpp"
@@ -11,7 +10,6 @@
 namespace troupe {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr double kFunctionSeconds = 0.1;
 constexpr int kFunctionRunsFirst = 5;  // before the clock starts
 
@@ -56,26 +54,10 @@ Expected<BenchRow> time_function(const std::string& name, const FunctionCase& c,
   Session session(graph, cluster);
   TROUPE_TRY(session.try_init());
   TROUPE_TRY(CompiledStep compiled, session.try_compile(built.outputs, built.targets, fed));
-  const auto run = [&]() -> Expected<double> {
-    const auto begin = Clock::now();
-    TROUPE_TRY(compiled.try_run(values));
-    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-  };
-  for (int i = 0; i < kFunctionRunsFirst; ++i) TROUPE_TRY(run());
   peers.begin(c.name);
-  std::vector<double> ours;
-  for (int round = 0; round < options.rounds; ++round) {
-    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                        std::chrono::duration<double>(kFunctionSeconds));
-    std::vector<double> times;
-    while (Clock::now() < end || times.size() < 3) {
-      TROUPE_TRY(times.emplace_back(), run());
-    }
-    ours.push_back(median(std::move(times)));
-    TROUPE_TRY(peers.take(kFunctionSeconds));
-  }
-  BenchRow row{name, median(ours), "ms"};
-  peers.compare(row, ours, [](const PeerScript::Round& round, double) { return round.ms; });
+  const auto run = [&] { return compiled.try_run(values).status(); };
+  TROUPE_TRY(BenchRow row, time_in_turns(name, options.rounds,
+                                         {kFunctionSeconds, 3, kFunctionRunsFirst}, peers, run));
   TROUPE_TRY(session.try_close());
   return row;
 }

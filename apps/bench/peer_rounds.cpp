@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <chrono>
+
+#include "apps/bench/statistics.hpp"
+
 namespace troupe {
 namespace {
 
@@ -39,6 +43,28 @@ void PeerRounds::compare(BenchRow& row, const std::vector<double>& ours, Figure 
     row.peer_value = value;
     row.ratio = median_ratio(ours, theirs);
   }
+}
+
+Expected<BenchRow> time_in_turns(std::string name, int rounds, RoundLength length,
+                                 PeerRounds& peers, FunctionRef<Status()> call) {
+  using Clock = std::chrono::steady_clock;
+  for (int i = 0; i < length.first; ++i) TROUPE_TRY(call());
+  std::vector<double> ours;
+  for (int round = 0; round < rounds; ++round) {
+    const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                     std::chrono::duration<double>(length.seconds));
+    std::vector<double> times;
+    while (Clock::now() < end || times.size() < length.least) {
+      const Clock::time_point begin = Clock::now();
+      TROUPE_TRY(call());
+      times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+    }
+    ours.push_back(median(std::move(times)));
+    TROUPE_TRY(peers.take(length.seconds));
+  }
+  BenchRow row{std::move(name), median(ours), "ms"};
+  peers.compare(row, ours, [](const PeerScript::Round& round, double) { return round.ms; });
+  return row;
 }
 
 }  // namespace troupe

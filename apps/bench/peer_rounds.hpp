@@ -1,6 +1,8 @@
 // A row beside its peers, measured in turns: what else a machine does meanwhile is done to all.
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <vector>
 
 #include "apps/bench/peer_script.hpp"
@@ -32,5 +34,16 @@ class PeerRounds {
   std::string of_;                                      // empty where each peer has one step
   std::vector<std::vector<PeerScript::Round>> rounds_;  // of each
 };
+
+// How long the rounds of a row are.
+struct RoundLength {
+  double seconds = 0;
+  std::size_t least = 1;  // calls, however long they take
+  int first = 0;          // calls before the first round
+};
+
+// A row of what `call` takes, in ms: the median of the medians of `rounds` rounds, beside `peers`.
+Expected<BenchRow> time_in_turns(std::string name, int rounds, RoundLength length,
+                                 PeerRounds& peers, FunctionRef<Status()> call);
 
 }  // namespace troupe
