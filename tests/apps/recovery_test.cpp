@@ -25,6 +25,23 @@ std::string newest(const std::string& dir) {
   return name;
 }
 
+// A job and its workers that know each other by address and secret alone, as on several machines.
+struct Apart {
+  Folder folder;
+  ReservedPort port;
+  std::string checkpoints = folder.path + "/made", secret = folder.path + "/secret";
+  std::string at = "127.0.0.1:" + std::to_string(port.number());
+  // Words of the job, and the command of a worker.
+  std::string master = " --listen " + at + " --secret-file " + secret +
+                       " --checkpoint-every 20 --checkpoint-dir " + checkpoints;
+  std::string worker = "worker --master " + at + " --secret-file " + secret;
+
+  Apart() {
+    std::ofstream(secret) << "sixteen bytes at least";
+    fs::permissions(secret, fs::perms::owner_read);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("a trainer whose workers are killed and stopped goes on, to the same bits") {
@@ -60,18 +77,11 @@ TEST_CASE(
       "train mnist-softmax --examples 512 --steps 300 --threads 1 --replicas 2 --output json";
   const auto whole = troupe_command(train).json();
   REQUIRE(whole.is_object());
-  Folder folder;
-  std::ofstream(folder.path + "/secret") << "sixteen bytes at least";
-  fs::permissions(folder.path + "/secret", fs::perms::owner_read);
-  const ReservedPort port;
-  const std::string at = "127.0.0.1:" + std::to_string(port.number());
-  const std::string secret = " --secret-file " + folder.path + "/secret";
-  RunningCommand run(words_of(train + " --listen " + at + " --wait-for 2 --spares 1" + secret +
-                              " --checkpoint-every 20 --checkpoint-dir " + folder.path + "/made"));
-  const std::string work = "worker --master " + at + secret;
-  RunningCommand lost(words_of(work)), stays(words_of(work));
-  REQUIRE(wait_until([&] { return !newest(folder.path + "/made").empty(); }));
-  RunningCommand spare(words_of(work));
+  const Apart apart;
+  RunningCommand run(words_of(train + apart.master + " --wait-for 2 --spares 1"));
+  RunningCommand lost(words_of(apart.worker)), stays(words_of(apart.worker));
+  REQUIRE(wait_until([&] { return !newest(apart.checkpoints).empty(); }));
+  RunningCommand spare(words_of(apart.worker));
   kill(lost.pid(), SIGKILL);
   REQUIRE_MESSAGE(run.end() == 0, run.output());
   CHECK_MESSAGE(contains(run.output(), whole["params_sha256"].get<std::string>()), run.output());
@@ -81,19 +91,13 @@ TEST_CASE(
 }
 
 TEST_CASE("a job of other machines whose lost worker nobody replaces ends with 75 [slow]") {
-  Folder folder;
-  std::ofstream(folder.path + "/secret") << "sixteen bytes at least";
-  fs::permissions(folder.path + "/secret", fs::perms::owner_read);
-  const ReservedPort port;
-  const std::string at = "127.0.0.1:" + std::to_string(port.number());
-  const std::string secret = " --secret-file " + folder.path + "/secret";
+  const Apart apart;
   RunningCommand run(
       words_of("train mnist-softmax --examples 512 --steps 1000000 --threads 1 "
-               "--quiet --listen " +
-               at + " --wait-for 1 --replace-within 1" + secret +
-               " --checkpoint-every 20 --checkpoint-dir " + folder.path + "/made"));
-  RunningCommand lost(words_of("worker --master " + at + secret));
-  REQUIRE(wait_until([&] { return !newest(folder.path + "/made").empty(); }));
+               "--quiet" +
+               apart.master + " --wait-for 1 --replace-within 1"));
+  RunningCommand lost(words_of(apart.worker));
+  REQUIRE(wait_until([&] { return !newest(apart.checkpoints).empty(); }));
   kill(lost.pid(), SIGKILL);
   CHECK_MESSAGE(run.end() == 75, run.output());
   CHECK_MESSAGE(contains(run.output(), "0 of 1 workers joined within 1 s"), run.output());

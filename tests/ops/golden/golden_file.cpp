@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "core/number.hpp"
+#include "tests/ops/with_type.hpp"
 
 namespace troupe::test {
 namespace {
@@ -40,38 +41,6 @@ T value_of(std::string_view text) {
     return number_of<double>(text);
   else
     return T(float(number_of<double>(text)));
-}
-
-template <class F>
-auto with_type(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::f32:
-      return f(float());
-    case DType::f64:
-      return f(double());
-    case DType::f16:
-      return f(half());
-    case DType::bf16:
-      return f(bfloat16());
-    case DType::i8:
-      return f(std::int8_t());
-    case DType::i16:
-      return f(std::int16_t());
-    case DType::i32:
-      return f(std::int32_t());
-    case DType::i64:
-      return f(std::int64_t());
-    case DType::u8:
-      return f(std::uint8_t());
-    case DType::u16:
-      return f(std::uint16_t());
-    case DType::u32:
-      return f(std::uint32_t());
-    case DType::u64:
-      return f(std::uint64_t());
-    default:
-      return f(bool());
-  }
 }
 
 std::vector<std::int64_t> integers_of(std::string_view text) {
