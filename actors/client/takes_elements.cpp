@@ -1,6 +1,7 @@
 #include "actors/client/takes_elements.hpp"
 
 #include <algorithm>
+
 namespace troupe {
 namespace {
 

@@ -1,11 +1,10 @@
-// troupe-gen DIR [OPS.md]           writes generated.hpp and generated.cpp, a typed wrapper for
-// each
-//                                   op, and the table of all ops
-// troupe-gen --gpu-functions FILE   writes FILE.hpp, which includes all device code, and FILE.inc,
-// a
-//                                   line for each function that kernels of GPUs may ask for
-// troupe-gen --check DIR [OPS.md]   fails, naming the file, when what is there is not what it would
-//                                   write
+// troupe-gen DIR [OPS.md]
+//   writes generated.hpp and generated.cpp, a typed wrapper for each op, and the table of all ops
+// troupe-gen --gpu-functions FILE
+//   writes FILE.hpp, which includes all device code, and FILE.inc, a line for each function that
+//   kernels of GPUs may ask for
+// troupe-gen --check DIR [OPS.md]
+//   fails, naming the file, when what is there is not what it would write
 #include <fmt/format.h>
 
 #include <cstdio>
