@@ -79,12 +79,12 @@ endfunction()
 # -fPIC as the precompiled headers are, which libraries could share.
 set(TROUPE_TEST_OPTIONS ${TROUPE_COLD_OPTIONS} -fPIC -DDOCTEST_CONFIG_SUPER_FAST_ASSERTS)
 
-# troupe_test(NAME FOLDER folder [PRECOMPILED set] [COST seconds] [SPLIT cases] LINK targets...)
+# troupe_test(NAME FOLDER folder [PRECOMPILED set] [COST seconds] [SPLIT case...] LINK targets...)
 # All .cpp in tests/FOLDER as one executable, registered as a fast test and a slow one. A test case is
 # slow when its name contains "[slow]". COST: about what the fast ones take; those that take long
-# begin first. SPLIT: so many cases are a test, and the others another one beside it.
+# begin first. SPLIT: the numbers of cases after which another test begins, which runs beside it.
 function(troupe_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;PRECOMPILED;COST;SPLIT" "LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;PRECOMPILED;COST" "LINK;SPLIT")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
     ${CMAKE_CURRENT_SOURCE_DIR}/${arg_FOLDER}/*.cpp)
   if(TROUPE_TESTS)
@@ -107,10 +107,18 @@ function(troupe_test name)
   endif()
   set(fast ${name})
   if(arg_SPLIT AND NOT TROUPE_TESTS)
-    list(APPEND fast ${name}_2)
-    math(EXPR next "${arg_SPLIT} + 1")
-    add_test(NAME ${name} COMMAND ${target} "--test-case-exclude=*[slow]*" --last=${arg_SPLIT})
-    add_test(NAME ${name}_2 COMMAND ${target} "--test-case-exclude=*[slow]*" --first=${next})
+    set(fast)
+    set(first 1)
+    set(part ${name})
+    foreach(last ${arg_SPLIT} 1000000)
+      add_test(NAME ${part} COMMAND ${target} "--test-case-exclude=*[slow]*" --first=${first}
+        --last=${last})
+      list(APPEND fast ${part})
+      list(LENGTH fast number)
+      math(EXPR number "${number} + 1")
+      set(part ${name}_${number})
+      math(EXPR first "${last} + 1")
+    endforeach()
   else()
     add_test(NAME ${name} COMMAND ${target} "--test-case-exclude=*[slow]*")
   endif()

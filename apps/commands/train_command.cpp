@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <atomic>
 #include <charconv>
@@ -261,7 +262,8 @@ void add_train(CommandLine& line) {
            "generated data)");
   words->of_pictures.emplace_back(
       "--examples", c.option("--examples", words->train.examples,
-                             "number of generated pictures to train on (default: 20,000)")
+                             "number of generated pictures to train on; a fifth as many are for "
+                             "tests (default: 20,000)")
                         .within(1, 10'000'000));
   Option epochs =
       c.option("--epochs", words->train.epochs, "passes over the data (default: 1; char-lstm: 2)")
@@ -348,6 +350,7 @@ void add_train(CommandLine& line) {
       .only_with(logdir);
   c.runs([words, &line] {
     if (Status odd = understand(*words); !odd.ok()) return report_usage(odd, line.printing());
+    words->train.test_examples = std::max<std::int64_t>(1, words->train.examples / 5);
     return run_train(words->train, line.printing());
   });
 }

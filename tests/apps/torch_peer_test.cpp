@@ -82,7 +82,7 @@ std::string python_module(const std::string& name, const std::string& more = "")
 import sys, types
 class Any:
     def __init__(self, *a, **k): pass
-    def __call__(self, *a, **k): return sum(range(2000)) and self
+    def __call__(self, *a, **k): return sum(range(100)) and self
     def __getattr__(self, name): return Any()
     def __getitem__(self, i): return Any()
     def __iter__(self): return iter((Any(), Any()))

@@ -360,7 +360,7 @@ void traffic_of(std::int64_t operations, int turns, const Place& place) {
 }  // namespace
 
 TEST_CASE("clients at queues of every kind and a mutex lose and double nothing") {
-  traffic_of(3000, 60, kPlaces[0]);
+  traffic_of(1500, 60, kPlaces[0]);
   traffic_of(600, 60, kPlaces[1]);
 }
 

@@ -208,15 +208,15 @@ void under(std::uint64_t seeds, Outcome (*scenario)(std::uint64_t)) {
 }  // namespace
 
 TEST_CASE("a deadline of a blocked run fires in virtual time, and leaves nothing behind") {
-  under(schedules(60), fire);
+  under(schedules(40), fire);
 }
 
 TEST_CASE("deadlines at both ends of a queue lose and double nothing, under every schedule") {
-  under(schedules(60), race);
+  under(schedules(40), race);
 }
 
 TEST_CASE("a run on the fast path keeps its deadline or is told that it is over") {
-  under(schedules(60), fast);
+  under(schedules(40), fast);
 }
 
 TEST_CASE("deadlines under every schedule, long [slow]") {

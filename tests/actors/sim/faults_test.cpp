@@ -61,7 +61,7 @@ TEST_CASE("a job that is stopped as a whole while it starts goes on after any ti
 }
 
 TEST_CASE("a job under faults goes on or ends as said, and never hangs") {
-  const FaultyJobs sum = play_all(20, 3'000, 4);
+  const FaultyJobs sum = play_all(14, 3'000, 4);
   for (std::uint64_t count : sum.faults) CHECK(count > 20);
   CHECK(sum.finished > 0);
   CHECK(sum.gave_up > 0);

@@ -405,14 +405,14 @@ TEST_CASE("the loss of a worker is told to the client under every schedule, long
   told_under(schedules(1000), lose_worker);
 }
 
-TEST_CASE("a reset comes between two runs under every schedule") { resets_under(schedules(60)); }
+TEST_CASE("a reset comes between two runs under every schedule") { resets_under(schedules(40)); }
 
 TEST_CASE("a reset comes between two runs under every schedule, long [slow]") {
   resets_under(schedules(1000));
 }
 
 TEST_CASE("the loss of a worker around a reset leaves nobody waiting under any schedule") {
-  lose_worker_around_reset_under(schedules(60));
+  lose_worker_around_reset_under(schedules(40));
 }
 
 TEST_CASE(
@@ -421,7 +421,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a run that fails beside its write commits nothing under any schedule") {
-  for (std::uint64_t seed = 0; seed < schedules(60); ++seed) {
+  for (std::uint64_t seed = 0; seed < schedules(40); ++seed) {
     CAPTURE(seed);
     failing_beside_write(seed);
   }

@@ -453,15 +453,13 @@ bool works_on_lists(const OpInfo& op) {
 }  // namespace
 
 TEST_CASE("every op does what its definition says") {
-  for (const auto& [op, rows] : rows_by_op()) SUBCASE(op.c_str()) {
-      for (const OpCase& row : rows) check_row(row);
-    }
+  for (const auto& [op, rows] : rows_by_op())
+    for (const OpCase& row : rows) check_row(row);
 }
 
 TEST_CASE("every op, and its gradients, take two inputs that are one tensor") {
-  for (const auto& [op, rows] : rows_by_op()) SUBCASE(op.c_str()) {
-      for (const OpCase& row : rows) check_pairs(row);
-    }
+  for (const auto& [op, rows] : rows_by_op())
+    for (const OpCase& row : rows) check_pairs(row);
 }
 
 TEST_CASE("every pair of inputs that could be one tensor is one in some row") {
