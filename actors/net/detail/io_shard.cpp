@@ -27,6 +27,7 @@ struct OwnState {
   const IoShard* shard = nullptr;
   std::vector<std::byte> staging;
   std::vector<std::uint64_t> again;
+  IoShard::Clock::time_point next_tick;
 };
 thread_local OwnState t_own;
 
@@ -37,6 +38,11 @@ bool IoShard::on_thread() const { return t_own.shard == this; }
 void IoShard::again(std::uint64_t id) {
   TROUPE_CHECK(on_thread(), "again() is for the shard's own threads");
   t_own.again.push_back(id);
+}
+
+void IoShard::tick_within(Clock::duration time) {
+  TROUPE_CHECK(on_thread(), "tick_within() is for the shard's own thread");
+  t_own.next_tick = std::min(t_own.next_tick, Clock::now() + time);
 }
 
 std::span<std::byte> IoShard::staging() {
@@ -165,10 +171,10 @@ void IoShard::serve_again() {
   }
 }
 
-int IoShard::patience(Clock::time_point next_tick) const {
+int IoShard::patience() const {
   if (!t_own.again.empty()) return 0;
   if (ticker_.period.count() == 0) return -1;
-  auto left = std::chrono::ceil<std::chrono::milliseconds>(next_tick - Clock::now());
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(t_own.next_tick - Clock::now());
   return int(std::max<std::int64_t>(0, left.count()));
 }
 
@@ -178,7 +184,7 @@ void IoShard::loop() {
   t_own.staging.resize(kStaging);
   std::array<epoll_event, kEventsAlone> events;
   const int most = int(shared_ ? kEventsShared : kEventsAlone);
-  Clock::time_point next_tick = Clock::now() + ticker_.period;
+  t_own.next_tick = Clock::now() + ticker_.period;
   bool served = false;
   for (;;) {
     int n = 0;
@@ -187,7 +193,7 @@ void IoShard::loop() {
       while ((n = epoll_wait(epoll_.get(), events.data(), most, 0)) == 0 && Clock::now() < until)
         sched_yield();
     }
-    if (n == 0) n = epoll_wait(epoll_.get(), events.data(), most, patience(next_tick));
+    if (n == 0) n = epoll_wait(epoll_.get(), events.data(), most, patience());
     served = n > 0;
     for (int i = 0; i < n; ++i) {
       std::uint64_t id = events[std::size_t(i)].data.u64;
@@ -202,9 +208,9 @@ void IoShard::loop() {
     run_tasks();
     if (ticker_.period.count() > 0) {
       auto now = Clock::now();
-      if (now >= next_tick) {
+      if (now >= t_own.next_tick) {
+        t_own.next_tick = now + ticker_.period;
         ticker_.tick(now);
-        next_tick = now + ticker_.period;
       }
     }
     std::lock_guard lock(mutex_);

@@ -30,7 +30,7 @@ class IoShard {
     virtual void on_ready(std::uint32_t events) = 0;
   };
 
-  // `tick` is called every `period` and whenever the loop comes late.
+  // `tick` is called every `period`, whenever the loop comes late, and when tick_within() says so.
   struct Ticker {
     std::chrono::milliseconds period{};  // 0: none
     std::function<void(Clock::time_point)> tick;
@@ -57,6 +57,8 @@ class IoShard {
   // Calls on_ready(0) of the source in the next round of this thread, without waiting for the
   // kernel: for bytes that a layer of the source's own holds back. Not armed meanwhile.
   void again(std::uint64_t id);
+  // The next tick comes within that time. On the thread of a shard with a ticker.
+  void tick_within(Clock::duration time);
   // A place to read into, free between callbacks.
   std::span<std::byte> staging();
 
@@ -74,7 +76,7 @@ class IoShard {
   void serve_again();
   void run_tasks();
   void wake();
-  int patience(Clock::time_point next_tick) const;
+  int patience() const;
   std::shared_ptr<Source> find(std::uint64_t id);
 
   Descriptor epoll_, wake_;

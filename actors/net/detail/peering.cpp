@@ -11,7 +11,9 @@
 namespace troupe {
 namespace {
 
-constexpr std::chrono::milliseconds kRetryAfter{50};
+// Who connects tries again after so long, and after twice that each time until the latter: somebody
+// who is about to listen is found at once, and who does not is asked a few times a second.
+constexpr std::chrono::milliseconds kFirstRetryAfter{5}, kRetryAfter{50};
 constexpr std::chrono::milliseconds kLinger{200};
 // After its data connection broke, for a peer's control connection to say why.
 constexpr std::chrono::milliseconds kLastWords{40};
@@ -322,7 +324,10 @@ void TcpTransport::fail(const PeerRef& peer, Status why, bool tell) {
 void TcpTransport::retry(Peer& peer, Status why) {
   peer.state = Peer::State::connecting;
   peer.last_error = std::move(why);
-  peer.retry_at = now() + kRetryAfter;
+  const auto after = std::min<std::chrono::milliseconds>(
+      kRetryAfter, kFirstRetryAfter * (1 << std::min<std::size_t>(peer.attempts, 8)));
+  peer.retry_at = now() + after;
+  control_->tick_within(after);
   ++peer.attempts;
 }
 
