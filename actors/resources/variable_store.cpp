@@ -463,7 +463,9 @@ void VariableStore::live(const LiveList& list, Outputs& out) {
   if (list.newer_than(live_)) raise_min_live(list.min_live);  // a commit may now overwrite values
   if (!note(list, out)) return;
   prune_all();
-  apply_next(true, out);
+  // Not wanted sooner: such a list may still name the run that has just committed. What waits for
+  // the update asks for it below.
+  apply_next(false, out);
   serve_reads(out);
   serve_writes(out);
 }

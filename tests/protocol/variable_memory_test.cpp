@@ -161,6 +161,24 @@ TEST_CASE("a run that waits keeps the value that it may read, not those of all c
   CHECK(c.store.tables().empty());
 }
 
+TEST_CASE("a list that still names a run which has committed does not make its update copy") {
+  Container c;
+  c.initialise();
+  c.read(Container::attempt(2, 1, 1));
+  c.write(Container::attempt(2, 1, 1), "AssignAdd", 5, 2);
+  CHECK(c.logged_.contains(2));
+  CHECK_FALSE(c.task_);  // the run may still read the value before
+  c.tell(1, 3, {{2, {1, 2}, 2, 1}});  // said before the run was over
+  CHECK_FALSE(c.task_);
+  c.read(Container::attempt(3, 2, 2));  // the next run, after it
+  REQUIRE(c.task_);
+  CHECK(c.in_place);
+  CHECK_FALSE(c.task_->variables[0].room.defined());
+  while (c.apply()) {
+  }
+  CHECK(c.reads.at(3) == 6);
+}
+
 TEST_CASE("an attempt that is over gets no value but an error") {
   Container c;
   c.initialise();
