@@ -30,19 +30,7 @@ Output silu(Output x, Site site) {
 }
 
 Output leaky_relu(Output x, double slope, Site site) {
-  const Operand zero = number_beside(x, 0, "leaky_relu: x", site);
-  return select(greater(x, zero, site), x, mul(x, number_beside(x, slope, "", site), site), site);
-}
-
-Output selu(Output x, Site site) {
-  constexpr double kScale = 1.0507009873554804934193349852946;
-  constexpr double kAlpha = 1.6732632423543772848170429916717;
-  const auto number = [&](double value) { return number_beside(x, value, "selu: x", site); };
-  const Output positive = greater(x, number(0), site);
-  // Where it is not wanted, e^x must not overflow: 0 times its gradient would be NaN.
-  const Output below = select(positive, number(0), x, site);
-  return select(positive, mul(x, number(kScale), site),
-                mul(expm1(below, site), number(kScale * kAlpha), site), site);
+  return leaky_relu(x, number_beside(x, slope, "leaky_relu: x", site), site);
 }
 
 Output mish(Output x, Site site) {

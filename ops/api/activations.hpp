@@ -16,8 +16,6 @@ Output gelu(Output x, const GeluOptions& options = {}, Site site = Site::here())
 Output silu(Output x, Site site = Site::here());
 // x where it is positive, else slope * x (Maas et al., 2013).
 Output leaky_relu(Output x, double slope = 0.01, Site site = Site::here());
-// 1.0507 x where x is positive, else 1.0507 * 1.6733 (e^x - 1) (Klambauer et al., 2017).
-Output selu(Output x, Site site = Site::here());
 // x tanh(log(1 + e^x)) (Misra, 2019).
 Output mish(Output x, Site site = Site::here());
 // x relu6(x + 3) / 6 (Howard et al., 2019).

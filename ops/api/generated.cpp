@@ -1170,6 +1170,13 @@ Output histogram_summary(Output x, std::string tag, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output huber(const Operand& a, const Operand& b, const Operand& delta, Site site) {
+  NodeSpec node{.op = "Huber"};
+  node.inputs = {value_beside(a, {&a, &b, &delta}, site), value_beside(b, {&a, &b, &delta}, site), value_beside(delta, {&a, &b, &delta}, site)};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output identity(Output x, Site site) {
   NodeSpec node{.op = "Identity"};
   node.inputs = {x};
@@ -1254,6 +1261,20 @@ LayerNormGradOutputs layer_norm_grad(Output dy, Output x, Output scale,
   node.site = std::move(site);
   Op op = add_node(std::move(node));
   return {op.output(0), op.output(1), op.output(2)};
+}
+
+Output leaky_relu(const Operand& x, const Operand& slope, Site site) {
+  NodeSpec node{.op = "LeakyRelu"};
+  node.inputs = {value_beside(x, {&x, &slope}, site), value_beside(slope, {&x, &slope}, site)};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output leaky_relu_grad(Output dy, Output x, Output slope, Site site) {
+  NodeSpec node{.op = "LeakyReluGrad"};
+  node.inputs = {dy, x, slope};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
 }
 
 Output left_shift(const Operand& x, const Operand& bits, Site site) {
@@ -2272,6 +2293,20 @@ SelfAdjointEigOutputs self_adjoint_eig(Output x, Site site) {
   node.site = std::move(site);
   Op op = add_node(std::move(node));
   return {op.output(0), op.output(1)};
+}
+
+Output selu(Output x, Site site) {
+  NodeSpec node{.op = "Selu"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output selu_grad(Output dy, Output x, Site site) {
+  NodeSpec node{.op = "SeluGrad"};
+  node.inputs = {dy, x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
 }
 
 Output shape(Output x, const ShapeOptions& options, Site site) {

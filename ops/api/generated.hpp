@@ -1021,6 +1021,10 @@ Output greater_equal(const Operand& a, const Operand& b, Site site = Site::here(
 // An empty x gives an empty histogram.
 Output histogram_summary(Output x, std::string tag, Site site = Site::here());
 
+// Huber: Of the difference d = a - b: y = d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2).
+// The inputs broadcast.
+Output huber(const Operand& a, const Operand& b, const Operand& delta, Site site = Site::here());
+
 // Identity: y = x.
 Output identity(Output x, Site site = Site::here());
 
@@ -1078,6 +1082,13 @@ struct LayerNormGradOutputs {
 // LayerNormGrad: The gradients of LayerNorm, given the gradient of its output.
 LayerNormGradOutputs layer_norm_grad(Output dy, Output x, Output scale,
     const LayerNormGradOptions& options = {}, Site site = Site::here());
+
+// LeakyRelu: y = x if x > 0, else slope * x. The inputs broadcast: with a slope for each channel,
+// which may be learned, this is PReLU.
+Output leaky_relu(const Operand& x, const Operand& slope, Site site = Site::here());
+
+// LeakyReluGrad: dx = dy if x > 0, else slope * dy, in the broadcast shape of x and slope (dy's).
+Output leaky_relu_grad(Output dy, Output x, Output slope, Site site = Site::here());
 
 // LeftShift: x shifted left by `bits`, filled with zeros. 0 if `bits` is negative or at least the
 // width of the type. The inputs broadcast.
@@ -1895,6 +1906,12 @@ struct SelfAdjointEigOutputs {
 // positive. Computed in f64. Non-finite elements give NaN. Eigenvectors of equal eigenvalues have
 // no gradient: nothing flows through them.
 SelfAdjointEigOutputs self_adjoint_eig(Output x, Site site = Site::here());
+
+// Selu: y = 1.0507 x if x > 0, else 1.0507 * 1.6733 (e^x - 1) (Klambauer et al., 2017).
+Output selu(Output x, Site site = Site::here());
+
+// SeluGrad: The gradient of Selu, given its input.
+Output selu_grad(Output dy, Output x, Site site = Site::here());
 
 struct ShapeOptions {
   DType out_type = DType::i64;

@@ -45,19 +45,12 @@ Output huber(Output predictions, const Operand& targets, double delta, Site site
   if (!(delta > 0) || std::isinf(delta))
     throw Error(invalid_argument(fmt::format("huber: `delta` is finite and above 0, not {}", delta))
                     .at(site));
-  const auto number = [&](double value) { return number_beside(predictions, value, "", site); };
   check_given("huber: `predictions`", predictions, site);
   if (detail::is_narrow(predictions))
     return cast(
         huber(detail::wide(predictions, site), wide(targets, predictions, site), delta, site),
         predictions.dtype(), site);
-  const Output difference = sub(predictions, targets.beside(predictions, site), site);
-  const Output size = abs(difference, site);
-  const Output small = less_equal(size, number(delta), site);
-  // Where it is not wanted, the square must not overflow: 0 times its gradient would be NaN.
-  const Output near = select(small, difference, number(0), site);
-  return select(small, mul(square(near, site), number(0.5), site),
-                mul(sub(size, number(delta / 2), site), number(delta), site), site);
+  return huber(predictions, targets, number_beside(predictions, delta, "", site), site);
 }
 
 Output hinge(Output logits, const Operand& labels, Site site) {

@@ -1,4 +1,4 @@
-// Relu and its relatives. Gradients read the output y.
+// Relu and its relatives. Gradients read the output y, or x.
 #pragma once
 
 #include <cmath>
@@ -39,6 +39,35 @@ struct EluGrad {  // e^x = y + 1 where x < 0
   template <class T>
   constexpr T operator()(T dy, T y) const {
     return y < T(0) ? dy * (y + T(1)) : dy;
+  }
+};
+// Both sides are computed and one is chosen: without a branch, loops vectorise.
+struct LeakyRelu {
+  template <class T>
+  constexpr T operator()(T x, T slope) const {
+    const T below = x * slope;
+    return x > T(0) ? x : below;
+  }
+};
+struct LeakyReluGrad {
+  template <class T>
+  constexpr T operator()(T dy, T x, T slope) const {
+    const T below = dy * slope;
+    return x > T(0) ? dy : below;
+  }
+};
+inline constexpr double kSeluScale = 1.0507009873554804934193349852946;
+inline constexpr double kSeluBelow = kSeluScale * 1.6732632423543772848170429916717;
+struct Selu {
+  template <class T>
+  constexpr T operator()(T x) const {
+    return x > T(0) ? x * T(kSeluScale) : std::expm1(x) * T(kSeluBelow);
+  }
+};
+struct SeluGrad {
+  template <class T>
+  constexpr T operator()(T dy, T x) const {
+    return x > T(0) ? dy * T(kSeluScale) : dy * (std::exp(x) * T(kSeluBelow));
   }
 };
 struct Softplus {  // neither overflows nor loses the small values

@@ -148,7 +148,7 @@ TEST_CASE("losses and activations refuse what is wrong on the client's line") {
   const Output other = constant(g, Tensor::of<float>(Shape{3}, {1, 2, 3})), none;
   check_refused({
       {"gelu: x is empty", [&] { gelu(none); }},
-      {"selu: x is empty", [&] { selu(none); }},
+      {"Selu: all inputs are empty", [&] { selu(none); }},
       {"leaky_relu: x is empty", [&] { leaky_relu(none); }},
       {"silu: x is empty", [&] { silu(none); }},
       {"`logits` is empty", [&] { sigmoid_cross_entropy(none, 1); }},

@@ -24,7 +24,10 @@ constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 double log_sum(double a, double b, double c) {
   if (a == kImpossible && b == kImpossible && c == kImpossible) return kImpossible;
   const double most = std::max(a, std::max(b, c));
-  return most + std::log(std::exp(a - most) + std::exp(b - most) + std::exp(c - most));
+  const auto part = [most](double x) {  // the exponential, where it is not known
+    return x == most ? 1.0 : x == kImpossible ? 0.0 : std::exp(x - most);
+  };
+  return most + std::log(part(a) + part(b) + part(c));
 }
 
 // What the paths through one sequence are made of.

@@ -5,9 +5,10 @@
 #include "devices/chunks.hpp"
 #include "ops/cuda/elementwise.hpp"
 #include "ops/formulas/relu.hpp"
+#include "ops/kernels/support/float_function.hpp"
 #include "ops/kernels/support/grad.hpp"
+#include "ops/kernels/support/packets.hpp"
 #include "ops/kernels/support/typed.hpp"
-#include "ops/kernels/support/vector_math.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
@@ -16,21 +17,20 @@ namespace {
 
 template <class T>
 T expm1_of(T x) {
-  if constexpr (std::is_same_v<T, float>)
-    return expm1_value(x);
-  else
+  if constexpr (std::is_same_v<T, double>)
     return std::expm1(x);
+  else
+    return expm1_value(x);
 }
-struct Elu {
-  template <class T>
-  T operator()(T x) const {
-    return x < T(0) ? expm1_of(x) : x;
-  }
+struct Elu : FloatPackets {
+  auto operator()(auto x) const { return choose(x < decltype(x){}, expm1_of(x), x); }
 };
 struct Softplus {
   template <class T>
-  T operator()(T x) const {
-    return (x < T(0) ? T(0) : x) + log1p_value(exp_value(-std::abs(x)));
+  static constexpr bool packets = true;
+  auto operator()(auto x) const {
+    using V = decltype(x);
+    return choose(x < V{}, V{}, x) + log1p_value(exp_value(-magnitude(x)));
   }
 };
 struct SoftplusGrad {
@@ -40,22 +40,29 @@ struct SoftplusGrad {
   }
 };
 
-template <class F>
-struct Forward {
+struct Selu : FloatPackets {
+  auto operator()(auto x) const {
+    using V = decltype(x);
+    using T = ElementOf<V>;
+    if constexpr (std::is_same_v<V, double>) {
+      return formula::Selu{}(x);
+    } else {
+      const auto positive = x > V{};
+      return choose(positive, x * T(formula::kSeluScale),
+                    expm1_value(choose(positive, V{}, x)) * T(formula::kSeluBelow));
+    }
+  }
+};
+struct SeluGrad {
   template <class T>
-  static Status run(KernelContext& c) {
-    const Tensor& x = c.input(0);
-    TROUPE_TRY(Tensor y, c.reuse_or_allocate(0, dtype_of<T>, x.shape()));
-    const T* in = x.data<T>();
-    T* out = y.mutable_data<T>();
-    const Chunks chunks = elementwise_chunks(y.elements());
-    c.parallel(chunks.count, [&](std::int64_t i) {
-      const Range r = chunks[i];
-#pragma omp simd
-      for (std::int64_t j = r.begin; j < r.end; ++j) out[j] = F{}(in[j]);
-    });
-    c.set_output(0, std::move(y));
-    return ok_status();
+  static constexpr bool packets = true;
+  template <class V>
+  V operator()(V dy, V x) const {
+    using T = ElementOf<V>;
+    const auto positive = x > V{};
+    // Where it is not wanted, e^x must not overflow.
+    const V below = exp_value(choose(positive, V{}, x)) * T(formula::kSeluBelow);
+    return dy * choose(positive, splat<V>(T(formula::kSeluScale)), below);
   }
 };
 
@@ -104,6 +111,30 @@ std::vector<Output> softplus_grad_grad(GradContext& c) {
   return {c.g.add("SoftplusGrad", {d, y}), multiply(multiply(d, dy), c.g.add("Exp", {negate(y)}))};
 }
 
+// z = dy where x > 0, else dy slope
+std::vector<Output> leaky_relu_grad(GradContext& c) {
+  const Output dy = c.dy[0], x = c.x[0], slope = c.x[1], zero = scalar_like(x, 0);
+  const Output below = where(c.g.add("Greater", {x, zero}), zero, multiply(dy, x));
+  return {unbroadcast(c.g.add("LeakyReluGrad", {dy, x, slope}), x, slope),
+          unbroadcast(below, slope, x)};
+}
+std::vector<Output> leaky_relu_grad_grad(GradContext& c) {
+  const Output d = c.dy[0], dy = c.x[0], x = c.x[1], slope = c.x[2], zero = scalar_like(x, 0);
+  const Output below = where(c.g.add("Greater", {x, zero}), zero, multiply(d, dy));
+  return {c.g.add("LeakyReluGrad", {d, x, slope}), Output(), unbroadcast(below, slope, dy)};
+}
+Status shape_of_dy(InferenceContext& c) {
+  c.set(0, c.shape(0));
+  return ok_status();
+}
+
+std::vector<Output> selu_grad(GradContext& c) { return {c.g.add("SeluGrad", {c.dy[0], c.x[0]})}; }
+// z = dy 1.7581 e^x where x <= 0: its slope for x is itself.
+std::vector<Output> selu_grad_grad(GradContext& c) {
+  const Output d = c.dy[0], z = c.y[0], x = c.x[1], zero = scalar_like(x, 0);
+  return {c.g.add("SeluGrad", {d, x}), where(c.g.add("Greater", {x, zero}), zero, multiply(d, z))};
+}
+
 // F and G for CPUs, and the same formulas for GPUs.
 template <class F, class G, class GpuF, class GpuG>
 void add_pair(OpTable& r, std::string name, GradFn grad, GradFn grad_grad, std::string doc) {
@@ -115,7 +146,7 @@ void add_pair(OpTable& r, std::string name, GradFn grad, GradFn grad_grad, std::
          .grad = grad,
          .elementwise = true,
          .doc = std::move(doc)})
-      .cpu(float_function<Forward<F>>)
+      .cpu(elementwise<F, Reals>)
       .cuda(cuda::elementwise<GpuF>);
   r.add({.name = name + "Grad",
          .in = {"dy", "y"},
@@ -145,4 +176,39 @@ TROUPE_OPS(relu) {
       r, "Elu", through<kEluGrad>, elu_grad_grad, "y = x if x >= 0, else e^x - 1.");
   add_pair<Softplus, SoftplusGrad, formula::Softplus, formula::SoftplusGrad>(
       r, "Softplus", through<kSoftplusGrad>, softplus_grad_grad, "y = log(1 + e^x).");
+}
+
+TROUPE_OPS(leaky_relu) {
+  r.add({.name = "LeakyRelu",
+         .in = {"x", "slope"},
+         .out = {"y"},
+         .types = kFloats,
+         .shape = broadcast_shape,
+         .grad = leaky_relu_grad,
+         .elementwise = true,
+         .doc = "y = x if x > 0, else slope * x. The inputs broadcast: with a slope for each "
+                "channel, which may be learned, this is PReLU."})
+      .cpu(elementwise<formula::LeakyRelu>)
+      .cuda(cuda::elementwise<formula::LeakyRelu>);
+  r.add({.name = "LeakyReluGrad",
+         .in = {"dy", "x", "slope"},
+         .out = {"dx"},
+         .types = kFloats,
+         .shape = shape_of_dy,
+         .grad = leaky_relu_grad_grad,
+         .elementwise = true,
+         .doc = "dx = dy if x > 0, else slope * dy, in the broadcast shape of x and slope (dy's)."})
+      .cpu(elementwise<formula::LeakyReluGrad>)
+      .cuda(cuda::elementwise<formula::LeakyReluGrad>);
+}
+
+TROUPE_OPS(selu) {
+  OpDef selu = float_function("Selu", selu_grad,
+                              "y = 1.0507 x if x > 0, else 1.0507 * 1.6733 (e^x - 1) (Klambauer "
+                              "et al., 2017).");
+  r.add(std::move(selu)).cpu(elementwise<Selu>).cuda(cuda::elementwise<formula::Selu>);
+  OpDef grad = float_function("SeluGrad", selu_grad_grad, "The gradient of Selu, given its input.");
+  grad.in = {"dy", "x"};
+  grad.out = {"dx"};
+  r.add(std::move(grad)).cpu(elementwise<SeluGrad>).cuda(cuda::elementwise<formula::SeluGrad>);
 }

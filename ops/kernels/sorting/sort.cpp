@@ -37,8 +37,7 @@ struct InOrder {
         const std::int64_t block = k / blocks.row, column = k % blocks.row;
         const std::int64_t first = block * blocks.size * blocks.row + column;
         rank_elements(x, first, blocks.row, descending, line);
-        if (keep < blocks.size) std::nth_element(line.begin(), line.begin() + keep, line.end());
-        std::sort(line.begin(), line.begin() + keep);
+        bring_first(line);
         for (std::int64_t i = 0; i < keep; ++i) {
           const std::int64_t out = (block * keep + i) * blocks.row + column;
           const std::int64_t place = line[std::size_t(i)].at;
@@ -47,6 +46,25 @@ struct InOrder {
         }
       }
     });
+  }
+
+ private:
+  // The lowest `keep` of a line, to its beginning and in their order.
+  void bring_first(std::vector<Ranked>& line) const {
+    const auto begin = line.begin(), end = begin + keep;
+    if (keep * 16 <= std::int64_t(line.size())) {
+      // Of a few most others are told by one comparison with the highest of them.
+      std::make_heap(begin, end);
+      for (auto other = end; other != line.end(); ++other) {
+        if (!(*other < *begin)) continue;
+        std::pop_heap(begin, end);
+        end[-1] = *other;
+        std::push_heap(begin, end);
+      }
+      return std::sort_heap(begin, end);
+    }
+    if (end != line.end()) std::nth_element(begin, end, line.end());
+    std::sort(begin, end);
   }
 };
 

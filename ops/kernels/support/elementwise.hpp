@@ -139,6 +139,8 @@ void element_loop(const ElementFunction& function, const ElementRow& row) {
       const std::int64_t s[3] = {row.steps[0], row.steps[1], row.steps[2]};
       if (s[0] != 0 && s[1] != 0 && s[2] != 0)
         each(row.n, [=](std::int64_t i) { o[i] = Out(f(a[i], b[i], c[i])); });
+      else if (s[0] != 0 && s[1] != 0)
+        each(row.n, [=, z = *c](std::int64_t i) { o[i] = Out(f(a[i], b[i], z)); });
       else
         each(row.n, [=](std::int64_t i) { o[i] = Out(f(a[i * s[0]], b[i * s[1]], c[i * s[2]])); });
     }

@@ -4,14 +4,28 @@
 #include <numeric>
 
 namespace troupe {
+namespace {
+
+constexpr std::int64_t kBlock = 1024;
+
+}  // namespace
 
 Status check_indices(const Tensor& indices, std::int64_t limit) {
   Status status;
   with_indices(indices, [&](const auto* at) {
-    for (std::int64_t i = 0; i < indices.elements() && status.ok(); ++i)
-      if (at[i] < 0 || at[i] >= limit)
-        status =
-            invalid_argument(fmt::format("indices[{}] = {} is outside [0, {})", i, at[i], limit));
+    const std::int64_t n = indices.elements();
+    const auto outside = [=](std::int64_t i) { return at[i] < 0 || at[i] >= limit; };
+    // A block at a time without branches, which vectorises.
+    for (std::int64_t begin = 0; begin < n && status.ok(); begin += kBlock) {
+      const std::int64_t end = std::min(n, begin + kBlock);
+      unsigned any = 0;
+      for (std::int64_t i = begin; i < end; ++i) any |= unsigned(outside(i));
+      if (any == 0) continue;
+      std::int64_t i = begin;
+      while (!outside(i)) ++i;
+      status =
+          invalid_argument(fmt::format("indices[{}] = {} is outside [0, {})", i, at[i], limit));
+    }
   });
   return status;
 }

@@ -14,10 +14,10 @@ template <class T>
 std::uint64_t order_key(T x) {
   if constexpr (!std::is_integral_v<T>) {
     const auto v = double(Compute<T>(x));  // exact for every float type
-    if (v != v) return std::numeric_limits<std::uint64_t>::max();
-    if (v == 0) return kTopBit;
     const auto bits = std::bit_cast<std::uint64_t>(v);
-    return (bits & kTopBit) != 0 ? ~bits : bits | kTopBit;
+    const std::uint64_t ordered = bits ^ (std::uint64_t(std::int64_t(bits) >> 63) | kTopBit);
+    const std::uint64_t number = v == 0 ? kTopBit : ordered;
+    return v != v ? std::numeric_limits<std::uint64_t>::max() : number;
   } else if constexpr (std::is_signed_v<T>) {
     return std::uint64_t(std::int64_t(x)) ^ kTopBit;
   } else {

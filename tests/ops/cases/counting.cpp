@@ -9,6 +9,13 @@ namespace {
 constexpr double kFindInf = std::numeric_limits<double>::infinity();
 constexpr double kFindNan = std::numeric_limits<double>::quiet_NaN();
 
+// Right up to one behind the first block that is looked at.
+Tensor late_indices() {
+  Tensor t = Tensor::make(DType::i64, Shape{3000}).value();
+  for (std::int64_t i = 0; i < 3000; ++i) t.mutable_data<std::int64_t>()[i] = i < 2500 ? 2 : 3;
+  return t;
+}
+
 const AddCases counting([] {
   return Cases{
       {.op = "Unique",
@@ -44,6 +51,10 @@ const AddCases counting([] {
        .inputs = {i64({1}, {-1})},
        .attrs = {{"size", 3}},
        .error = "indices[0] = -1"},
+      {.op = "Bincount",
+       .inputs = {late_indices()},
+       .attrs = {{"size", 3}},
+       .error = "indices[2500] = 3 is outside [0, 3)"},
       {.op = "Bincount", .inputs = {i64({1}, {0})}, .attrs = {{"size", -1}}, .error = "size is -1"},
       {.op = "Bincount", .inputs = {any({1})}, .attrs = {{"size", 1}}, .error = "f64"},
   };

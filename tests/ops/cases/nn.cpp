@@ -1,8 +1,13 @@
 // Rows for matrix products, activations, softmax, losses and normalisation.
+#include <limits>
+
 #include "tests/ops/kernels/conformance.hpp"
 
 namespace troupe::test {
 namespace {
+
+constexpr double kNnInf = std::numeric_limits<double>::infinity();
+constexpr double kNnNan = std::numeric_limits<double>::quiet_NaN();
 
 const AddCases products([] {
   const Tensor a = f64({2, 3}, {1, 2, 3, 4, 5, 6}), b = f64({3, 1}, {1, 0, -1});
@@ -58,6 +63,46 @@ const AddCases activations([] {
       {.op = "Relu6Grad", .inputs = {dy, x}, .differentiate = {0}},
       {.op = "EluGrad", .inputs = {dy, any({6}, -0.9, 1)}, .differentiate = {0, 1}},
       {.op = "SoftplusGrad", .inputs = {dy, y}, .differentiate = {0, 1}},
+      {.op = "LeakyRelu",
+       .inputs = {x, f64({}, {0.5})},
+       .differentiate = {0, 1},
+       .want = {f64({6}, {-1.5, -0.25, 0.25, 2, 5, 7})}},
+      {.op = "LeakyRelu", .inputs = {any({40'000}), f64({}, {0.01})}},
+      {.op = "LeakyRelu",
+       .inputs = {any({2, 3}, 0.5, 1), any({2, 3}, 0.5, 1)},
+       .differentiate = {0, 1}},
+      {.op = "LeakyRelu", .inputs = {any({2, 3}), any({3})}, .differentiate = {0, 1}},
+      {.op = "LeakyRelu", .inputs = {any({3}), any({2, 3})}, .differentiate = {0, 1}},
+      {.op = "LeakyRelu",
+       .inputs = {f64({4}, {kNnNan, -kNnInf, kNnInf, -0.0}), f64({}, {0.5})},
+       .want = {f64({4}, {kNnNan, -kNnInf, kNnInf, -0.0})}},
+      {.op = "LeakyRelu", .inputs = {any({2}), any({3})}, .error = "broadcast"},
+      {.op = "LeakyReluGrad",
+       .inputs = {any({2, 3}), any({2, 3}), any({3})},
+       .differentiate = {0, 2}},
+      {.op = "LeakyReluGrad",
+       .inputs = {any({2, 3}), any({2, 3}), any({2, 3})},
+       .differentiate = {0, 2}},
+      {.op = "LeakyReluGrad", .inputs = {dy, x, f64({}, {0.5})}, .differentiate = {0, 2}},
+      {.op = "LeakyReluGrad", .inputs = {any({2}), any({2}), any({3})}, .error = "broadcast"},
+      {.op = "Selu", .inputs = {x}, .differentiate = {0}},
+      {.op = "Selu", .inputs = {any({40'000}, -3, 3)}},
+      {.op = "Selu", .inputs = {i32({1}, {1})}, .error = "i32"},
+      {.op = "SeluGrad", .inputs = {dy, x}, .differentiate = {0, 1}},
+      {.op = "SeluGrad", .inputs = {any({40'000}), any({40'000}, -3, 3)}},
+      {.op = "SeluGrad", .inputs = {any({2}), any({3})}, .error = "broadcast"},
+      {.op = "Huber",
+       .inputs = {f64({4}, {1.25, -1, 3, -4}), f64({}, {0.5}), f64({}, {2})},
+       .differentiate = {0, 1, 2},
+       .want = {f64({4}, {0.28125, 1.125, 3, 7})}},
+      {.op = "Huber",
+       .inputs = {any({2, 3}), any({3}), f64({2, 1}, {0.5, 1})},
+       .differentiate = {0, 1, 2}},
+      {.op = "Huber", .inputs = {any({40'000}), any({40'000}), f64({}, {0.5})}},
+      {.op = "Huber",
+       .inputs = {any({2, 3}, 2, 3), any({2, 3}, 0.1, 0.5), any({2, 3}, 0.5, 1)},
+       .differentiate = {0, 1, 2}},
+      {.op = "Huber", .inputs = {any({2}), any({3}), any({})}, .error = "broadcast"},
       {.op = "L2Loss",
        .inputs = {f64({3}, {1, 2, 3})},
        .differentiate = {0},

@@ -28,10 +28,11 @@ const OpTable& table() { return ops::builtin(); }
 // How far apart the results of both may be, in units of the last place.
 std::int64_t allowed_ulps(const std::string& op) {
   static const std::map<std::string, std::int64_t> others = {
-      {"Cos", 2},   {"Elu", 2},   {"Erf", 2},   {"ErfGrad", 2},  {"Exp", 2},  {"Expm1", 2},
-      {"Log", 2},   {"Log1p", 2}, {"Pow", 2},   {"Sigmoid", 4},  {"Tan", 2},  {"Asin", 2},
-      {"Acos", 2},  {"Atan", 2},  {"Atan2", 2}, {"Sinh", 2},     {"Cosh", 2}, {"Asinh", 2},
-      {"Acosh", 2}, {"Atanh", 2}, {"Sin", 2},   {"Softplus", 3}, {"Tanh", 3}, {"SoftplusGrad", 2}};
+      {"Cos", 2},   {"Elu", 2},     {"Erf", 2},   {"ErfGrad", 2},  {"Exp", 2},  {"Expm1", 2},
+      {"Log", 2},   {"Log1p", 2},   {"Pow", 2},   {"Sigmoid", 4},  {"Tan", 2},  {"Asin", 2},
+      {"Acos", 2},  {"Atan", 2},    {"Atan2", 2}, {"Sinh", 2},     {"Cosh", 2}, {"Asinh", 2},
+      {"Acosh", 2}, {"Atanh", 2},   {"Sin", 2},   {"Softplus", 3}, {"Tanh", 3}, {"SoftplusGrad", 2},
+      {"Selu", 2},  {"SeluGrad", 3}};
   const auto found = others.find(op);
   return found == others.end() ? 0 : found->second;
 }

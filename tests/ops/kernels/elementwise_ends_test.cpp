@@ -32,6 +32,8 @@ Row of(Binary f, double ulps) {
   return {[f](Real a, Real b, Real) { return f(a, b); }, ulps};
 }
 
+constexpr Real kSeluScale = 1.0507009873554804934193349852946L;
+constexpr Real kSeluBelow = kSeluScale * 1.6732632423543772848170429916717L;
 Real truth(bool holds) { return holds ? 1 : 0; }
 bool nan(Real x) { return std::isnan(x); }
 Real sigmoid(Real x) { return 1 / (1 + std::exp(-x)); }
@@ -88,6 +90,7 @@ const std::map<std::string, Row>& rows() {
       {"Relu6", of([](Real x) { return x < 0   ? 0
                                        : x > 6 ? 6
                                                : x; }, 0)},
+      {"Selu", of([](Real x) { return x > 0 ? kSeluScale * x : kSeluBelow * std::expm1(x); }, 2.5)},
       {"Elu", of([](Real x) { return x < 0 ? std::expm1(x) : x; }, 1)},
       {"Softplus",
        of([](Real x) { return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::fabs(x))); }, 2)},
@@ -102,6 +105,7 @@ const std::map<std::string, Row>& rows() {
       {"Mod", of(modulo, 0.5)},
       {"Pow", of([](Real a, Real b) { return std::pow(a, b); }, 1)},
       {"Atan2", of([](Real y, Real x) { return std::atan2(y, x); }, 1.5)},
+      {"LeakyRelu", of([](Real x, Real slope) { return x > 0 ? x : x * slope; }, 0.5)},
       {"Less", of([](Real a, Real b) { return truth(a < b); }, 0)},
       {"LessEqual", of([](Real a, Real b) { return truth(a <= b); }, 0)},
       {"Greater", of([](Real a, Real b) { return truth(a > b); }, 0)},
@@ -124,6 +128,9 @@ const std::map<std::string, Row>& rows() {
       {"ReluGrad", of([](Real dy, Real y) { return y > 0 ? dy : 0; }, 0)},
       {"Relu6Grad", of([](Real dy, Real y) { return y > 0 && y < 6 ? dy : 0; }, 0)},
       {"EluGrad", of([](Real dy, Real y) { return y < 0 ? dy * (y + 1) : dy; }, 1.5)},
+      {"SeluGrad",
+       of([](Real dy, Real x) { return dy * (x > 0 ? kSeluScale : kSeluBelow * std::exp(x)); }, 3)},
+      {"LeakyReluGrad", {[](Real dy, Real x, Real slope) { return x > 0 ? dy : dy * slope; }, 0.5}},
       {"SoftplusGrad", of([](Real dy, Real y) { return dy * -std::expm1(-y); }, 2)},
       {"PowGradExponent",
        {[](Real dy, Real y, Real a) { return a > 0 ? dy * y * std::log(a) : 0; }, 2.5}},
@@ -135,6 +142,7 @@ const std::map<std::string, Row>& rows() {
 const std::map<std::string, std::string> kOthers = {
     {"Digamma", "it is a difference near its zeros, whose digits are lost"},
     {"FloorDiv", "its quotient is rounded before it is floored"},
+    {"Huber", "its difference may overflow where the loss does not"},
     {"Polygamma", "its attribute n has no default"},
     {"PowGradBase", "its exponent b - 1 is rounded"},
     {"Select", "it moves elements"},
@@ -149,6 +157,7 @@ bool defined(const std::string& op, const std::vector<Real>& x) {
   if (op == "SigmoidGrad") return x[1] >= 0 && x[1] <= 1;
   if (op == "SqrtGrad" || op == "RsqrtGrad") return x[1] > 1e-30 && x[1] < 1e30;
   if (op == "EluGrad") return x[1] >= -1;
+  if (op == "SeluGrad") return !(x[1] < -87);  // below, the digits of e^x are lost
   if (op == "SoftplusGrad") return x[1] >= 0;
   return true;
 }
