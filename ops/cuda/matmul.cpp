@@ -36,7 +36,7 @@ class MatMul final : public DeviceKernel {
     args.b = b.raw();
     args.y = y.mutable_raw();
     if (y.elements() != 0) {
-      constexpr std::int64_t kTile = 16;
+      constexpr std::int64_t kTile = device::kMatMulTile;
       const std::int64_t tiles = ((args.m + kTile - 1) / kTile) * ((args.n + kTile - 1) / kTile);
       TROUPE_TRY(launch(ctx, function_, {unsigned(std::min(tiles, kMostBlocks)), kThreads}, &args));
     }

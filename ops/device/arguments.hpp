@@ -57,6 +57,8 @@ struct ReduceWalkArgs {
   Walk<1> kept, reduced;
 };
 
+inline constexpr int kMatMulTile = 64;  // rows and columns of y that a block makes
+
 // y is [m, n], of op(a) of [m, k] and op(b) of [k, n], whose strides are in elements.
 struct MatMulArgs {
   const void* a;
