@@ -18,6 +18,11 @@ inline constexpr std::string_view kSendOp = "_Send";  // one input, or none: the
 inline constexpr std::string_view kRecvOp = "_Recv";
 inline constexpr std::string_view kCopyOp = "_Copy";  // between memory spaces of one device
 
+// True of a node of a device with memory of its own whose outputs are in host memory all the same.
+// If it has a kernel, that is the CPU's, and its inputs are there, too.
+inline constexpr std::string_view kOnHostAttr = "_on_host";
+inline bool on_host(const NodeDef& node) { return node.attrs.contains(kOnHostAttr); }
+
 // A loop between the two (graph/control/lowering/frames.hpp): inputs the first predicate, the first
 // values of variables, invariants; outputs the variables and invariants of an iteration.
 inline constexpr std::string_view kLoopBodyOp = "_LoopBody";

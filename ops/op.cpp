@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "graph/compile.hpp"
+#include "graph/node_query.hpp"
 #include "ops/cuda/host_kernel.hpp"
 #include "ops/fake_kernel.hpp"
 #include "ops/fake_list_kernel.hpp"
+#include "ops/kernel_on_host.hpp"
 
 namespace troupe {
 namespace {
@@ -83,6 +85,10 @@ void KernelRegistry::share(std::string device_type, std::string other) {
 
 Expected<std::unique_ptr<Kernel>> KernelRegistry::make(const NodeDef& node, const OpInfo& op,
                                                        std::string_view device_type) const {
+  if (on_host(node) && device_type != "CPU") {
+    TROUPE_TRY(auto kernel, make(node, op, "CPU"));
+    return kernel_on_host(std::move(kernel));
+  }
   const Entry* entry = find(node.op, device_type);
   if (entry == nullptr) {
     std::string others;

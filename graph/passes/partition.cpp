@@ -247,6 +247,7 @@ MemorySpace input_space(const OpInfo& op, const NodeDef& node, std::size_t flat,
       if (flat == 1) return MemorySpace::host;  // likewise
       [[fallthrough]];
     default:
+      if (on_host(node)) return MemorySpace::host;
       return input_arg(op, node, flat).host ? MemorySpace::host : MemorySpace::device;
   }
 }
@@ -266,6 +267,7 @@ MemorySpace output_space(const OpInfo& op, const NodeDef& node, std::size_t flat
       return to_device ? MemorySpace::device : MemorySpace::host;
     }
     default:
+      if (on_host(node)) return MemorySpace::host;
       return output_arg(op, node, flat).host ? MemorySpace::host : MemorySpace::device;
   }
 }

@@ -69,5 +69,11 @@ Status cse(StepGraph& step, const Target& target);
 Status order_writes(StepGraph& step, const Target& target);
 // The end of placement: copies the small constants with `free` to the devices that read them.
 void spread_constants(StepGraph& step, const std::vector<bool>& free, const Target& target);
+// Before that: gives kOnHostAttr to nodes of devices with memory of their own that compute integers
+// of what is in host memory: shapes; and data, if only the host reads the result. A `free` one on a
+// CPU goes to the device whose shapes it is computed of.
+void keep_on_host(StepGraph& step, const std::vector<bool>& free, const Target& target);
+// After it: constants that a device only reads in host memory.
+void keep_constants_on_host(StepGraph& step, const Target& target);
 
 }  // namespace troupe

@@ -70,7 +70,10 @@ class Placer {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id)
       if (!is_feed(id))
         graph_.nodes[id].device = names[std::size_t(assigned_[id] - devices_.data())];
-    spread_constants(step_, unconstrained(), target_);
+    const std::vector<bool> free = unconstrained();
+    keep_on_host(step_, free, target_);
+    spread_constants(step_, free, target_);
+    keep_constants_on_host(step_, target_);
     return ok_status();
   }
 
