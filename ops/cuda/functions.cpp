@@ -17,7 +17,8 @@ std::vector<Attr> values_of(const AttrSpec& spec) {
   if (spec.kind == "int") return {Attr(0)};
   if (spec.kind == "float") return {Attr(0.0)};
   if (spec.kind == "string") return {Attr(spec.strings.empty() ? "" : spec.strings.front())};
-  if (spec.kind == "list(int)") return {Attr(std::vector<std::int64_t>())};
+  if (spec.kind == "list(int)")  // of any length, and of a window
+    return {Attr(std::vector<std::int64_t>()), Attr(std::vector<std::int64_t>{1, 1})};
   return {};
 }
 

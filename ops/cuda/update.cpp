@@ -105,6 +105,44 @@ Expected<std::unique_ptr<Kernel>> momentum(const KernelSpec& spec) {
                  {.values = 2, .gradient = 3, .scalars = {2, 4}}));
 }
 
+namespace {
+
+// Values, scalars, gradient, in this order.
+std::unique_ptr<Kernel> plain(const char* rule, int values, int scalars, const KernelSpec& spec) {
+  Operands operands{.values = values, .gradient = values + scalars};
+  for (int i = 0; i < scalars; ++i) operands.scalars.push_back(values + i);
+  return std::unique_ptr<Kernel>(new Update(
+      spec.type(), std::string("troupe::formula::") + rule + "<" + element_type(spec.type()) + ">",
+      std::move(operands)));
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Kernel>> adagrad(const KernelSpec& spec) {
+  return plain("AdagradStep", 2, 3, spec);
+}
+Expected<std::unique_ptr<Kernel>> proximal(const KernelSpec& spec) {
+  return plain("ProximalStep", 1, 3, spec);
+}
+Expected<std::unique_ptr<Kernel>> proximal_adagrad(const KernelSpec& spec) {
+  return plain("ProximalAdagradStep", 2, 4, spec);
+}
+Expected<std::unique_ptr<Kernel>> adadelta(const KernelSpec& spec) {
+  return plain("AdadeltaStep", 3, 3, spec);
+}
+Expected<std::unique_ptr<Kernel>> rmsprop(const KernelSpec& spec) {
+  return plain("RmsPropStep", 3, 4, spec);
+}
+Expected<std::unique_ptr<Kernel>> centered_rmsprop(const KernelSpec& spec) {
+  return plain("CenteredRmsPropStep", 4, 4, spec);
+}
+Expected<std::unique_ptr<Kernel>> ftrl(const KernelSpec& spec) {
+  return plain("FtrlStep", 3, 4, spec);
+}
+Expected<std::unique_ptr<Kernel>> moving_average(const KernelSpec& spec) {
+  return plain("AverageStep", 1, 1, spec);
+}
+
 Expected<std::unique_ptr<Kernel>> adam(const KernelSpec& spec) {
   const bool decays = spec.node.op == "ApplyAdamW";
   Operands operands{.values = 3, .step = 3, .gradient = 8, .scalars = {4, 5, 6, 7}};

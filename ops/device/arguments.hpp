@@ -68,11 +68,108 @@ struct MatMulArgs {
   std::int64_t a_row, a_column, b_row, b_column;
 };
 
-inline constexpr int kMostScalars = 5;
+// Around dimension `axis`: x is [outer, size, inner], y is [outer, n, inner].
+struct TakeRowsArgs {
+  const void* x;
+  const void* indices;
+  void* y;
+  std::int64_t outer, size, n, inner;
+};
+// x is [outer, n, inner], y is [outer, size, inner]. `groups` are i64: the places that rows belong
+// to; where the row numbers of each begin, and end; the row numbers, those of a place together.
+struct FoldRowsArgs {
+  const void* x;
+  const void* groups;
+  void* y;
+  std::int64_t groups_count, outer, size, n, inner;
+  double nothing;  // of a place without rows, where y is not read: of floats, and of integers
+  std::int64_t no_integer;
+};
+
+struct OneHotArgs {
+  const void* indices;
+  void* y;
+  std::int64_t n, depth;
+  double on, off;
+};
+
+inline constexpr int kMostAdded = 32;
+struct AddNArgs {
+  const void* in[kMostAdded];
+  const void* begun;
+  void* unfinished;
+  void* y;
+  std::int64_t n;
+  int count;
+};
+
+struct PoolAxis {
+  std::int64_t in, out, size, stride, before;
+};
+// `to` has `elements`: those of y, or of x where it is a gradient.
+struct PoolArgs {
+  const void* x;
+  const void* y;
+  const void* from;
+  void* to;
+  std::int64_t elements, channels;
+  PoolAxis h, w;
+};
+
+// Numbers of a law: inside of [least, most], what is drawn is (shift + scale * z) * times.
+struct DrawArgs {
+  void* y;
+  std::int64_t n;
+  std::uint64_t key, run;
+  double shift, scale, times, least, most;
+};
+struct DrawIntArgs {
+  void* y;
+  std::int64_t n;
+  std::uint64_t key, run, low, span;
+};
+
+// Rows of n elements; what is known of a row or column is written to `moments`, `kMoments` each.
+inline constexpr int kMoments = 3;  // a factor, the mean, the inverse of the deviation
+struct LayerNormArgs {
+  const void* x;
+  const void* dy;
+  const void* scale;
+  const void* offset;
+  void* moments;
+  void* y;  // or dx
+  void* dscale;
+  void* doffset;
+  std::int64_t rows, n;
+  double epsilon;
+};
+struct BatchNormArgs {
+  const void* x;
+  const void* dy;
+  const void* scale;
+  const void* offset;
+  const void* mean_in;
+  const void* variance_in;
+  const void* dmean;
+  const void* dvariance;
+  const void* dinv_std;
+  void* mean;
+  void* variance;
+  void* inv_std;
+  void* by;
+  void* y;  // or dx
+  void* dscale;
+  void* doffset;
+  std::int64_t rows, n;
+  double epsilon;
+  bool training;
+};
+
+inline constexpr int kMostScalars = 5, kMostValues = 4;
 
 struct UpdateArgs {
-  const void* old_values[3];
-  void* new_values[3];
+  const void* old_values[kMostValues];
+  void* new_values[kMostValues];
   const void* gradient;
   const void* scalars[kMostScalars];
   const void* step;  // how many there were; null: not counted

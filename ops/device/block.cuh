@@ -37,4 +37,22 @@ __device__ inline S block_all(S value) {
   return value;
 }
 
+// The threads of a block are 32 columns, of each of which a warp has some values: all threads get
+// what Op makes of those of their column. The tree depends on the size of the block alone.
+// REQUIRES: a power of two of warps, all of which call this.
+template <class Op, class S>
+__device__ inline S column_all(S value) {
+  auto& of_warps = block_shared<S[32][33], 1>();
+  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+  of_warps[warp][lane] = value;
+  __syncthreads();
+  for (int half = int(blockDim.x) / 64; half > 0; half /= 2) {
+    if (warp < half) of_warps[warp][lane] = Op{}(of_warps[warp][lane], of_warps[warp + half][lane]);
+    __syncthreads();
+  }
+  value = of_warps[0][lane];
+  __syncthreads();  // before they are written again
+  return value;
+}
+
 }  // namespace troupe::device

@@ -21,10 +21,14 @@ struct Update {
       T values[Rule::kValues];
       for (int k = 0; k < Rule::kValues; ++k) values[k] = static_cast<const T*>(a.old_values[k])[i];
       const T gradient = static_cast<const T*>(a.gradient)[i];
-      if constexpr (Rule::kValues == 2)
+      if constexpr (Rule::kValues == 1)
+        rule(values[0], gradient);
+      else if constexpr (Rule::kValues == 2)
         rule(values[0], values[1], gradient);
-      else
+      else if constexpr (Rule::kValues == 3)
         rule(values[0], values[1], values[2], gradient);
+      else
+        rule(values[0], values[1], values[2], values[3], gradient);
       for (int k = 0; k < Rule::kValues; ++k) static_cast<T*>(a.new_values[k])[i] = values[k];
     }
   }

@@ -1,6 +1,10 @@
 // OneHot: a row for each index, with one element set.
 #include <fmt/core.h>
 
+#include "ops/cuda/device_kernel.hpp"
+#include "ops/cuda/element_types.hpp"
+#include "ops/cuda/launch.hpp"
+#include "ops/device/arguments.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/indices.hpp"
 
@@ -40,6 +44,34 @@ struct OneHot final : Kernel {
   T on, off;
 };
 
+class OneHotOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit OneHotOnGpu(const KernelSpec& s)
+      : dtype_(s.type()),
+        depth_(s.int_attr("depth")),
+        on_(s.float_attr("on")),
+        off_(s.float_attr("off")),
+        function_{cuda::device_type(
+            "OneHot", {cuda::element_type(dtype_), cuda::element_type(s.type("Tindex"))})} {}
+  std::span<cuda::GpuFunction> functions() override { return {&function_, 1}; }
+  Status compute(KernelContext& ctx) override {
+    const Tensor& indices = ctx.input(0);
+    TROUPE_TRY(PartialShape dims, append(indices.shape(), PartialShape{depth_}, 0));
+    TROUPE_TRY(Shape shape, Shape::make(dims.dims()));
+    TROUPE_TRY(Tensor y, ctx.allocate(dtype_, shape));
+    device::OneHotArgs args{indices.raw(), y.mutable_raw(), y.elements(), depth_, on_, off_};
+    if (args.n != 0) TROUPE_TRY(launch(ctx, function_, cuda::grid_for(args.n), &args));
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  DType dtype_;
+  std::int64_t depth_;
+  double on_, off_;
+  cuda::GpuFunction function_;
+};
+
 }  // namespace
 
 TROUPE_OPS(one_hot) {
@@ -53,5 +85,6 @@ TROUPE_OPS(one_hot) {
          .no_gradient = "computed of integers",
          .doc = "Adds a last dimension of size `depth`: `on` at the index, `off` elsewhere. An "
                 "index out of range gives `off` everywhere."})
-      .cpu(typed_kernel<OneHot, NumbersAndBool>);
+      .cpu(typed_kernel<OneHot, NumbersAndBool>)
+      .cuda(make_kernel<OneHotOnGpu>);
 }

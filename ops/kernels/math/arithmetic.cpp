@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 
+#include "ops/cuda/add_n.hpp"
 #include "ops/cuda/elementwise.hpp"
 #include "ops/formulas/arithmetic.hpp"
 #include "ops/kernels/support/elementwise.hpp"
@@ -340,5 +341,6 @@ TROUPE_OPS(add_n) {
          .shape = add_n_shape,
          .grad = add_n_grad,
          .doc = "The sum of one or more tensors of equal shape, added from left to right."})
-      .cpu(add_n);
+      .cpu(add_n)
+      .cuda(cuda::add_n);
 }

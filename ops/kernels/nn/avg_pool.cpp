@@ -1,4 +1,5 @@
 // AvgPool and its gradient. Padding does not count: the divisor is the part of the window inside.
+#include "ops/cuda/pool.hpp"
 #include "ops/kernels/nn/pool.hpp"
 #include "ops/op.hpp"
 
@@ -99,7 +100,8 @@ TROUPE_OPS(avg_pool) {
          .contraction = true,
          .doc = "The mean of each window over height and width of x [n,h,w,c]; ksize and strides "
                 "are [h,w] or [1,h,w,1]. Padding does not count."})
-      .cpu(window_kernel<true, AvgPool>);
+      .cpu(window_kernel<true, AvgPool>)
+      .cuda(cuda::pool);
   auto attrs = pool_attr_specs();
   attrs.push_back("Tsizes: type {i32 i64} = i64");
   r.add({.name = "AvgPoolGrad",
@@ -112,5 +114,6 @@ TROUPE_OPS(avg_pool) {
          .host = {"x_sizes"},
          .contraction = true,
          .doc = "The gradient of AvgPool for images of shape x_sizes."})
-      .cpu(window_kernel<true, AvgPoolGrad>);
+      .cpu(window_kernel<true, AvgPoolGrad>)
+      .cuda(cuda::pool);
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "ops/cuda/norm.hpp"
 #include "ops/kernels/support/columns.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/moments.hpp"
@@ -332,7 +333,8 @@ TROUPE_OPS(batch_norm) {
                 "and variance are not read; batch_variance is the unbiased one, for moving "
                 "averages. Otherwise, and if x has no rows, m and v are those inputs, to which no "
                 "gradient flows."})
-      .cpu(float_kernel<FusedBatchNorm>);
+      .cpu(float_kernel<FusedBatchNorm>)
+      .cuda(cuda::batch_norm);
   r.add({.name = "FusedBatchNormGrad",
          .in = {"dy", "x", "scale", "mean", "inv_std", "dmean", "dvariance", "dinv_std"},
          .out = {"dx", "dscale", "doffset"},
@@ -342,5 +344,6 @@ TROUPE_OPS(batch_norm) {
          .grad = batch_norm_grad_grad,
          .doc = "The gradient of FusedBatchNorm, given its outputs mean and inv_std and the "
                 "gradients of all its outputs."})
-      .cpu(float_kernel<FusedBatchNormGrad>);
+      .cpu(float_kernel<FusedBatchNormGrad>)
+      .cuda(cuda::batch_norm_grad);
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "graph/gradient_through.hpp"
+#include "ops/cuda/norm.hpp"
 #include "ops/kernels/support/columns.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/moments.hpp"
@@ -188,7 +189,8 @@ TROUPE_OPS(layer_norm) {
          .grad = layer_norm_grad,
          .doc = "y = (x - m) / sqrt(v + epsilon) * scale + offset, where m and v are the mean and "
                 "variance of each row (the last dimension of x); scale and offset are rows, too."})
-      .cpu(typed_kernel<LayerNorm, Floats>);
+      .cpu(typed_kernel<LayerNorm, Floats>)
+      .cuda(cuda::layer_norm);
   r.add({.name = "LayerNormGrad",
          .in = {"dy", "x", "scale"},
          .out = {"dx", "dscale", "doffset"},
@@ -197,5 +199,6 @@ TROUPE_OPS(layer_norm) {
          .shape = layer_norm_grad_shape,
          .grad = layer_norm_grad_grad,
          .doc = "The gradients of LayerNorm, given the gradient of its output."})
-      .cpu(typed_kernel<LayerNormGrad, Floats>);
+      .cpu(typed_kernel<LayerNormGrad, Floats>)
+      .cuda(cuda::layer_norm_grad);
 }

@@ -2,6 +2,7 @@
 // gradient; the forward op keeps no index, the gradient finds it again by comparing.
 #include <limits>
 
+#include "ops/cuda/pool.hpp"
 #include "ops/kernels/nn/pool.hpp"
 #include "ops/op.hpp"
 
@@ -159,7 +160,8 @@ TROUPE_OPS(max_pool) {
          .contraction = true,
          .doc = "The largest element of each window over height and width of x [n,h,w,c]; ksize "
                 "and strides are [h,w] or [1,h,w,1]. Padding is ignored; a NaN is the largest."})
-      .cpu(window_kernel<true, MaxPool>);
+      .cpu(window_kernel<true, MaxPool>)
+      .cuda(cuda::pool);
   r.add({.name = "MaxPoolGrad",
          .in = {"x", "y", "dy"},
          .out = {"dx"},
@@ -170,7 +172,8 @@ TROUPE_OPS(max_pool) {
          .contraction = true,
          .doc = "The gradient of MaxPool, given its input x and output y. Of equal maxima, the "
                 "first in window order, row by row, gets all of dy."})
-      .cpu(window_kernel<true, MaxPoolGrad>);
+      .cpu(window_kernel<true, MaxPoolGrad>)
+      .cuda(cuda::pool);
   r.add({.name = "MaxPoolPick",
          .in = {"x", "y", "d"},
          .out = {"picked"},
@@ -180,5 +183,6 @@ TROUPE_OPS(max_pool) {
          .grad = max_pool_pick_grad,
          .doc = "For each window of MaxPool with input x and output y, the element of d at the "
                 "position of the first maximum of x: the gradient of MaxPoolGrad for dy."})
-      .cpu(window_kernel<true, MaxPoolPick>);
+      .cpu(window_kernel<true, MaxPoolPick>)
+      .cuda(cuda::pool);
 }

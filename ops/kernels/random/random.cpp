@@ -7,17 +7,20 @@
 #include <numbers>
 
 #include "core/rounding.hpp"
+#include "ops/cuda/device_kernel.hpp"
+#include "ops/cuda/element_types.hpp"
+#include "ops/cuda/launch.hpp"
+#include "ops/device/arguments.hpp"
+#include "ops/formulas/random.hpp"
 #include "ops/kernels/support/elementwise.hpp"
 
 using namespace troupe;
 
 namespace {
 
-// [0, 1): every multiple of 2^-24, or 2^-53.
-float unit(std::uint32_t word) { return float(std::int32_t(word >> 8)) * 0x1p-24f; }
-double unit(std::uint32_t low, std::uint32_t high) {
-  return double((std::uint64_t{high} << 32 | low) >> 11) * 0x1p-53;
-}
+using formula::log_of;
+using formula::turn;
+using formula::unit;
 
 // What one Philox block becomes: 4 floats or 2 doubles, uniform.
 template <class C>
@@ -66,37 +69,6 @@ void draw_words(const RandomState& random, std::uint64_t first, GroupWords& word
                                            std::uint32_t(run), std::uint32_t(run >> 32)});
     for (std::size_t i = 0; i < 4; ++i) words[i][k] = block[i];
   }
-}
-
-// log(x) of a normal number, within 1 ulp.
-float log_of(float x) {
-  const std::int32_t bits = std::bit_cast<std::int32_t>(x);
-  const std::int32_t exponent = (bits - 0x3f3504f3) >> 23;  // of x over one of [sqrt(1/2), sqrt(2))
-  const float f = std::bit_cast<float>(bits - (exponent << 23)) - 1.0f, square = f * f;
-  float p = 7.0376836292e-2f;
-  p = p * f - 1.1514610310e-1f;
-  p = p * f + 1.1676998740e-1f;
-  p = p * f - 1.2420140846e-1f;
-  p = p * f + 1.4249322787e-1f;
-  p = p * f - 1.6668057665e-1f;
-  p = p * f + 2.0000714765e-1f;
-  p = p * f - 2.4999993993e-1f;
-  p = p * f + 3.3333331174e-1f;
-  const float e = float(exponent);
-  return f + (p * f * square + e * -2.12194440e-4f - 0.5f * square) + 0.693359375f * e;
-}
-
-// cos(2 pi u) and sin(2 pi u) for u in [0, 1): of what u is apart from the nearest quarter.
-void turn(float u, float& cosine, float& sine) {
-  const auto quarter = std::int32_t(u * 4 + 0.5f);
-  const float a = (u - float(quarter) * 0.25f) * (2 * std::numbers::pi_v<float>), square = a * a;
-  float s = -1.9515295891e-4f * square + 8.3321608736e-3f;
-  s = (s * square - 1.6666654611e-1f) * square * a + a;
-  float c = 2.443315711809948e-5f * square - 1.388731625493765e-3f;
-  c = (c * square + 4.166664568298827e-2f) * square * square - 0.5f * square + 1;
-  const float x = quarter & 1 ? s : c, y = quarter & 1 ? c : s;
-  cosine = (quarter + 1) & 2 ? -x : x;
-  sine = quarter & 2 ? -y : y;
 }
 
 // 4 numbers of each block, in their order.
@@ -253,6 +225,13 @@ struct Drawn {
       scale = C(s.float_attr("high")) / 2 - shift;
       times = 2;
     }
+    // For device code, but for what is drawn.
+    device::DrawArgs numbers() const {
+      device::DrawArgs args{};
+      args.shift = shift, args.scale = scale, args.times = times;
+      args.least = ends.least, args.most = ends.most;
+      return args;
+    }
     static Ends<T> ends_of(const KernelSpec& s) {
       if (kLaw == Law::uniform) return Ends<T>::of(s.float_attr("low"), s.float_attr("high"));
       const double mean = s.float_attr("mean"), reach = 2 * s.float_attr("stddev");
@@ -294,6 +273,71 @@ struct Drawn {
     C shift, scale, times = 1;
     Ends<T> ends;
   };
+};
+
+template <Law kLaw, bool kLike = false>
+class DrawnOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit DrawnOnGpu(const KernelSpec& s)
+      : dtype_(s.type()),
+        shape_(kLike ? Shape{} : s.shape_attr("shape").shape()),
+        function_{function(dtype_)} {
+    const Status known = dispatch<Status>(Floats{}, dtype_, [&](auto tag) -> Status {
+      using T = typename decltype(tag)::type;
+      numbers_ = typename Drawn<kLaw, kLike>::template K<T>(s).numbers();
+      return ok_status();
+    });
+    TROUPE_CHECK(known.ok(), "a type of the definition");
+  }
+  std::span<cuda::GpuFunction> functions() override { return {&function_, 1}; }
+  Status compute(KernelContext& ctx) override {
+    TROUPE_TRY(Tensor y, ctx.allocate(dtype_, kLike ? ctx.input(0).shape() : shape_));
+    device::DrawArgs args = numbers_;
+    args.y = y.mutable_raw(), args.n = y.elements();
+    args.key = ctx.random().key, args.run = ctx.random().run;
+    if (args.n != 0) TROUPE_TRY(launch(ctx, function_, cuda::grid_for(args.n), &args));
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  static std::string function(DType dtype) {
+    const std::string type = cuda::element_type(dtype);
+    if (kLaw == Law::truncated) return cuda::device_type("DrawTruncated", {type});
+    return cuda::device_type(
+        "Draw",
+        {kLaw == Law::uniform ? "troupe::device::Uniform" : "troupe::device::Normal", type});
+  }
+
+  DType dtype_;
+  Shape shape_;
+  cuda::GpuFunction function_;
+  device::DrawArgs numbers_{};
+};
+
+class UniformIntOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit UniformIntOnGpu(const KernelSpec& s)
+      : dtype_(s.type()),
+        shape_(s.shape_attr("shape").shape()),
+        low_(std::uint64_t(s.int_attr("low"))),
+        span_(std::uint64_t(s.int_attr("high")) - low_),
+        function_{cuda::device_type("DrawInt", {cuda::element_type(cuda::without_sign(dtype_))})} {}
+  std::span<cuda::GpuFunction> functions() override { return {&function_, 1}; }
+  Status compute(KernelContext& ctx) override {
+    TROUPE_TRY(Tensor y, ctx.allocate(dtype_, shape_));
+    device::DrawIntArgs args{y.mutable_raw(),  y.elements(), ctx.random().key,
+                             ctx.random().run, low_,         span_};
+    if (args.n != 0) TROUPE_TRY(launch(ctx, function_, cuda::grid_for(args.n), &args));
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  DType dtype_;
+  Shape shape_;
+  std::uint64_t low_, span_;
+  cuda::GpuFunction function_;
 };
 
 template <class T>
@@ -343,27 +387,34 @@ OpDef random_op(std::string name, std::vector<std::string> attrs, ShapeFn shape,
 TROUPE_OPS(random) {
   const std::vector<std::string> bounds{"low: float = 0.0", "high: float = 1.0"};
   r.add(random_op("RandomUniform", bounds, uniform_shape, "Uniform numbers in [low, high)."))
-      .cpu(typed_kernel<Drawn<Law::uniform>::K, Floats>);
+      .cpu(typed_kernel<Drawn<Law::uniform>::K, Floats>)
+      .cuda(make_kernel<DrawnOnGpu<Law::uniform>>);
   OpDef like = random_op("RandomUniformLike", bounds, uniform_like_shape,
                          "Uniform numbers in [low, high), in the shape and type of `like`.");
   like.in = {"like"};
   like.attrs.erase(like.attrs.begin(), like.attrs.begin() + 2);  // its type and shape are like's
-  r.add(std::move(like)).cpu(typed_kernel<Drawn<Law::uniform, true>::K, Floats>);
+  r.add(std::move(like))
+      .cpu(typed_kernel<Drawn<Law::uniform, true>::K, Floats>)
+      .cuda(make_kernel<DrawnOnGpu<Law::uniform, true>>);
   const std::vector<std::string> moments{"mean: float = 0.0", "stddev: float = 1.0"};
   r.add(random_op("RandomStandardNormal", moments, normal_shape, "Normally distributed numbers."))
-      .cpu(typed_kernel<Drawn<Law::normal>::K, Floats>);
+      .cpu(typed_kernel<Drawn<Law::normal>::K, Floats>)
+      .cuda(make_kernel<DrawnOnGpu<Law::normal>>);
   OpDef normal_like = random_op("RandomStandardNormalLike", moments, normal_like_shape,
                                 "Normally distributed numbers, in the shape and type of `like`.");
   normal_like.in = {"like"};
   normal_like.attrs.erase(normal_like.attrs.begin(), normal_like.attrs.begin() + 2);
-  r.add(std::move(normal_like)).cpu(typed_kernel<Drawn<Law::normal, true>::K, Floats>);
+  r.add(std::move(normal_like))
+      .cpu(typed_kernel<Drawn<Law::normal, true>::K, Floats>)
+      .cuda(make_kernel<DrawnOnGpu<Law::normal, true>>);
   r.add(random_op("TruncatedNormal", moments, truncated_shape,
                   "Normally distributed numbers; those more than two standard deviations from the "
                   "mean are drawn again."))
-      .cpu(typed_kernel<Drawn<Law::truncated>::K, Floats>);
+      .cpu(typed_kernel<Drawn<Law::truncated>::K, Floats>)
+      .cuda(make_kernel<DrawnOnGpu<Law::truncated>>);
   OpDef ints = random_op("RandomUniformInt", {"low: int = 0", "high: int"}, int_range,
                          "Uniform integers in [low, high).");
   ints.types = "i32 i64";
   ints.attrs[0] = "T: type = i64";
-  r.add(std::move(ints)).cpu(typed_kernel<UniformInt, Indices>);
+  r.add(std::move(ints)).cpu(typed_kernel<UniformInt, Indices>).cuda(make_kernel<UniformIntOnGpu>);
 }

@@ -1,6 +1,8 @@
 // Gather and its gradient: rows by index, and back.
 #include <fmt/core.h>
 
+#include "ops/cuda/device_kernel.hpp"
+#include "ops/cuda/rows.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/indices.hpp"
 #include "ops/kernels/support/moves.hpp"
@@ -60,6 +62,28 @@ struct Gather final : Kernel {
   }
   std::int64_t axis;
 };
+class GatherOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit GatherOnGpu(const KernelSpec& s)
+      : axis_(s.int_attr("axis")), take_(s.type(), s.type("Tindex")) {}
+  std::span<cuda::GpuFunction> functions() override { return take_.functions(); }
+  Status compute(KernelContext& ctx) override {
+    const Tensor &params = ctx.input(0), &indices = ctx.input(1);
+    TROUPE_TRY(PartialShape dims, gathered_shape(indices.shape(), params.shape(), axis_));
+    TROUPE_TRY(Shape shape, Shape::make(dims.dims()));
+    TROUPE_TRY(const int along, checked_axis(axis_, params.rank()));
+    TROUPE_TRY(check_indices(indices, params.dim(along)));
+    TROUPE_TRY(Tensor y, ctx.allocate(params.dtype(), shape));
+    const RowBlocks blocks(params.shape(), along);
+    TROUPE_TRY(take_(ctx, params, {blocks.outer, blocks.size, blocks.row}, indices, y));
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  std::int64_t axis_;
+  cuda::RowTaker take_;
+};
 AttrMap with_axis(GradContext& c) { return {{"axis", c.int_attr("axis")}}; }
 std::vector<Output> gather_grad(GradContext& c) {
   return {c.g.add("GatherGrad", {c.dy[0], c.x[1], c.g.add("Shape", {c.x[0]})}, with_axis(c)),
@@ -103,6 +127,43 @@ struct GatherAdd final : Kernel {
   }
   std::int64_t axis;
 };
+
+// GatherGrad, or GatherAdd, which has the sums before its other inputs.
+class GatherGradOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit GatherGradOnGpu(const KernelSpec& s)
+      : axis_(s.int_attr("axis")),
+        adds_(s.node.op == "GatherAdd"),
+        fold_("AddRows", s.type(), false) {}
+  std::span<cuda::GpuFunction> functions() override { return fold_.functions(); }
+  Status compute(KernelContext& ctx) override {
+    const Tensor &dy = ctx.input(adds_ ? 1 : 0), &indices = ctx.input(adds_ ? 2 : 1);
+    Shape shape = ctx.input(0).shape();
+    if (!adds_) {
+      TROUPE_TRY(auto dims, host_ints(ctx.input(2), "shape"));
+      TROUPE_TRY(shape, checked_shape(dims));
+    }
+    TROUPE_TRY(check_slices(dy, indices, shape, axis_));
+    TROUPE_TRY(const int along, checked_axis(axis_, shape.rank()));
+    TROUPE_TRY(check_indices(indices, shape.dim(along)));
+    TROUPE_TRY(Tensor sums, adds_ ? ctx.reuse_or_allocate(0, dy.dtype(), shape)
+                                  : ctx.allocate(dy.dtype(), shape));
+    if (!adds_)
+      TROUPE_TRY(fold_.fill_zeros(ctx, sums));
+    else if (sums.raw() != ctx.input(0).raw())
+      ctx.device().copy(ctx.input(0), sums);
+    const RowBlocks blocks(shape, along);
+    TROUPE_TRY(fold_.add(ctx, dy, by_place(indices), places(indices),
+                         {blocks.outer, blocks.size, blocks.row}, sums));
+    ctx.set_output(0, std::move(sums));
+    return ok_status();
+  }
+
+ private:
+  std::int64_t axis_;
+  bool adds_;
+  cuda::RowFolder fold_;
+};
 std::vector<Output> gather_add_grad(GradContext& c) {
   return {c.dy[0], c.g.add("Gather", {c.dy[0], c.x[2]}, with_axis(c)), Output(), Output()};
 }
@@ -119,10 +180,12 @@ TROUPE_OPS(gather) {
          .shape = gather_shape,
          .value = gather_ints,
          .grad = gather_grad,
+         .host = {"indices"},
          .doc = "y[i, j, ...] = params[indices[i, j], ...]: slices along dimension 0, or along "
                 "`axis`: y[..., i, j, ...] = params[..., indices[i, j], ...]. An index out of "
                 "range is an error."})
-      .cpu(make_kernel<Gather>);
+      .cpu(make_kernel<Gather>)
+      .cuda(make_kernel<GatherOnGpu>, kPlainTypes);
   r.add({.name = "GatherGrad",
          .in = {"dy", "indices: Tindex", "shape: i64"},
          .out = {"dparams"},
@@ -130,11 +193,12 @@ TROUPE_OPS(gather) {
          .attrs = {"axis: int = 0", "Tindex: type {i32 i64} = i64"},
          .shape = gather_grad_shape,
          .grad = gather_grad_grad,
-         .host = {"shape"},
+         .host = {"indices", "shape"},
          .added = "GatherAdd",
          .doc = "The slices of dy added to zeros of `shape` where `indices` took them from along "
                 "`axis`: the gradient of Gather."})
-      .cpu(typed_kernel<GatherGrad, Floats>);
+      .cpu(typed_kernel<GatherGrad, Floats>)
+      .cuda(make_kernel<GatherGradOnGpu>);
   r.add({.name = "GatherAdd",
          .in = {"sums", "dy", "indices: Tindex", "shape: i64"},
          .out = {"dparams"},
@@ -142,8 +206,9 @@ TROUPE_OPS(gather) {
          .attrs = {"axis: int = 0", "Tindex: type {i32 i64} = i64"},
          .shape = same_shape,
          .grad = gather_add_grad,
-         .host = {"shape"},
+         .host = {"indices", "shape"},
          .doc = "sums (of `shape`) with the slices of dy added where `indices` took them from: "
                 "sums + GatherGrad(...)."})
-      .cpu(typed_kernel<GatherAdd, Floats>);
+      .cpu(typed_kernel<GatherAdd, Floats>)
+      .cuda(make_kernel<GatherGradOnGpu>);
 }

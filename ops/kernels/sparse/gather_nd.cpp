@@ -1,6 +1,8 @@
 // GatherNd and ScatterNd: slices by indices into several dimensions, and back.
 #include <fmt/core.h>
 
+#include "ops/cuda/device_kernel.hpp"
+#include "ops/cuda/rows.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/indices.hpp"
 #include "ops/kernels/support/moves.hpp"
@@ -25,12 +27,12 @@ Expected<PartialShape> slices_shape(const PartialShape& params, const PartialSha
 }
 
 // The numbers of the slices that `indices` name, as a vector. invalid_argument names the first part
-// of an index that is outside. REQUIRES: slices_shape was asked.
+// of an index that is outside. In host memory. REQUIRES: slices_shape was asked.
 Expected<Tensor> slice_numbers(const KernelContext& ctx, const Shape& params,
                                const Tensor& indices) {
   const int depth = int(indices.dim(indices.rank() - 1));
   const std::int64_t n = indices.shape().elements(0, indices.rank() - 1);
-  TROUPE_TRY(Tensor numbers, ctx.allocate(DType::i64, Shape{n}));
+  TROUPE_TRY(Tensor numbers, ctx.allocate_host(DType::i64, Shape{n}));
   std::int64_t* out = numbers.mutable_data<std::int64_t>();
   Status status;
   with_indices(indices, [&](const auto* at) {
@@ -77,6 +79,26 @@ Status gather_nd(KernelContext& ctx) {
   ctx.set_output(0, std::move(y));
   return ok_status();
 }
+class GatherNdOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit GatherNdOnGpu(const KernelSpec& s) : take_(s.type(), DType::i64) {}
+  std::span<cuda::GpuFunction> functions() override { return take_.functions(); }
+  Status compute(KernelContext& ctx) override {
+    const Tensor &params = ctx.input(0), &indices = ctx.input(1);
+    TROUPE_TRY(PartialShape shape, slices_shape(params.shape(), indices.shape()));
+    TROUPE_TRY(Tensor numbers, slice_numbers(ctx, params.shape(), indices));
+    TROUPE_TRY(Tensor y, ctx.allocate(params.dtype(), shape.shape()));
+    const int depth = int(indices.dim(indices.rank() - 1));
+    const cuda::RowView rows{1, params.shape().elements(0, depth),
+                             params.shape().elements(depth, params.rank())};
+    TROUPE_TRY(take_(ctx, params, rows, numbers, y));
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  cuda::RowTaker take_;
+};
 std::vector<Output> gather_nd_grad(GradContext& c) {
   return {c.g.add("ScatterNd", {c.x[1], c.dy[0], c.g.add("Shape", {c.x[0]})}), Output()};
 }
@@ -113,6 +135,31 @@ struct ScatterNd final : Kernel {
     return ok_status();
   }
 };
+class ScatterNdOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit ScatterNdOnGpu(const KernelSpec& s) : dtype_(s.type()), fold_("AddRows", dtype_, true) {}
+  std::span<cuda::GpuFunction> functions() override { return fold_.functions(); }
+  Status compute(KernelContext& ctx) override {
+    const Tensor &indices = ctx.input(0), &updates = ctx.input(1);
+    TROUPE_TRY(auto dims, host_ints(ctx.input(2), "shape"));
+    TROUPE_TRY(Shape shape, checked_shape(dims));
+    TROUPE_TRY(check_updates(shape, indices.shape(), updates.shape()));
+    TROUPE_TRY(Tensor numbers, slice_numbers(ctx, shape, indices));
+    TROUPE_TRY(Tensor sums, ctx.allocate(dtype_, shape));
+    TROUPE_TRY(fold_.fill_zeros(ctx, sums));
+    const int depth = int(indices.dim(indices.rank() - 1));
+    if (sums.elements() != 0)
+      TROUPE_TRY(fold_.add(ctx, updates, by_place(numbers), places(numbers),
+                           {1, shape.elements(0, depth), shape.elements(depth, shape.rank())},
+                           sums));
+    ctx.set_output(0, std::move(sums));
+    return ok_status();
+  }
+
+ private:
+  DType dtype_;
+  cuda::RowFolder fold_;
+};
 std::vector<Output> scatter_nd_grad(GradContext& c) {
   return {Output(), c.g.add("GatherNd", {c.dy[0], c.x[0]}), Output()};
 }
@@ -127,10 +174,12 @@ TROUPE_OPS(gather_nd) {
          .attrs = {"Tindex: type {i32 i64} = i64"},
          .shape = gather_nd_shape,
          .grad = gather_nd_grad,
+         .host = {"indices"},
          .doc = "y[i, j, ...] = params[indices[i, j, 0], indices[i, j, 1], ..., ...]: each entry "
                 "of the last dimension of indices is an index into one of the first dimensions of "
                 "params. An index out of range is an error."})
-      .cpu(kernel<gather_nd>);
+      .cpu(kernel<gather_nd>)
+      .cuda(make_kernel<GatherNdOnGpu>, kPlainTypes);
   r.add({.name = "ScatterNd",
          .in = {"indices: Tindex", "updates", "shape: i64"},
          .out = {"y"},
@@ -138,9 +187,10 @@ TROUPE_OPS(gather_nd) {
          .attrs = {"Tindex: type {i32 i64} = i64"},
          .shape = scatter_nd_shape,
          .grad = scatter_nd_grad,
-         .host = {"shape"},
+         .host = {"indices", "shape"},
          .doc = "Zeros of `shape` with the slices of updates added, in order, at the indices that "
                 "GatherNd would take them from. An index out of range is an error."})
-      .cpu(typed_kernel<ScatterNd,
-                        Types<float, double, half, bfloat16, std::int32_t, std::int64_t>>);
+      .cpu(
+          typed_kernel<ScatterNd, Types<float, double, half, bfloat16, std::int32_t, std::int64_t>>)
+      .cuda(make_kernel<ScatterNdOnGpu>);
 }

@@ -2,6 +2,8 @@
 // themselves how many segments there are, and of ids in any order.
 #include <fmt/core.h>
 
+#include "ops/cuda/device_kernel.hpp"
+#include "ops/cuda/rows.hpp"
 #include "ops/kernels/sparse/segment_shape.hpp"
 #include "ops/kernels/support/grad.hpp"
 
@@ -50,6 +52,25 @@ constexpr Compute<T> largest_finite() {
     return std::numeric_limits<T>::max();
 }
 
+// What a segment without rows has, as in TensorFlow.
+template <class T>
+Compute<T> of_nothing(Fold fold, bool sorted) {
+  using C = Compute<T>;
+  if (fold == Fold::prod) return C(1);
+  if (sorted || fold == Fold::sum || fold == Fold::mean) return C(0);
+  if (fold == Fold::min) return largest_finite<T>();
+  if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::lowest();
+  return C(-largest_finite<T>());
+}
+
+// How many segments there are, and that the ids are among them.
+Expected<std::int64_t> checked_segments(const KernelContext& ctx, bool sorted) {
+  if (sorted) return ascending_segments(ctx.input(1));
+  TROUPE_TRY(const std::int64_t segments, segment_count(ctx));
+  TROUPE_TRY(check_indices(ctx.input(1), segments));
+  return segments;
+}
+
 template <class T>
 class SegmentFold final : public Kernel {
  public:
@@ -58,19 +79,14 @@ class SegmentFold final : public Kernel {
 
   Status compute(KernelContext& ctx) override {
     const Tensor &data = ctx.input(0), &ids = ctx.input(1);
-    std::int64_t segments = 0;
-    if (sorted_) {
-      TROUPE_TRY(segments, ascending_segments(ids));
-    } else {
-      TROUPE_TRY(segments, segment_count(ctx));
-      TROUPE_TRY(check_indices(ids, segments));
-    }
+    TROUPE_TRY(const std::int64_t segments, checked_segments(ctx, sorted_));
     TROUPE_TRY(PartialShape dims, folded_shape(data.shape(), ids.shape(), segments));
     TROUPE_TRY(Shape shape, Shape::make(dims.dims()));
     TROUPE_TRY(Tensor y, ctx.allocate(dtype_of<T>, shape));
     T* out = y.mutable_data<T>();
-    for_chunks(ctx, y.elements(),
-               [&](Range r) { std::fill_n(out + r.begin, r.size(), T(of_nothing())); });
+    for_chunks(ctx, y.elements(), [&](Range r) {
+      std::fill_n(out + r.begin, r.size(), T(of_nothing<T>(fold_, sorted_)));
+    });
     const std::int64_t row = shape.elements(1, shape.rank());
     if (row != 0 && ids.elements() != 0) fold_rows(ctx, data.data<T>(), ids, row, out);
     ctx.set_output(0, std::move(y));
@@ -78,15 +94,6 @@ class SegmentFold final : public Kernel {
   }
 
  private:
-  // Of a segment without rows, as in TensorFlow.
-  C of_nothing() const {
-    if (fold_ == Fold::prod) return C(1);
-    if (sorted_ || fold_ == Fold::sum || fold_ == Fold::mean) return C(0);
-    if (fold_ == Fold::min) return largest_finite<T>();
-    if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::lowest();
-    return C(-largest_finite<T>());
-  }
-
   // Lanes share the columns, so the rows of a segment meet in their order.
   void fold_rows(const KernelContext& ctx, const T* from, const Tensor& ids, std::int64_t row,
                  T* out) const {
@@ -160,6 +167,47 @@ Expected<std::unique_ptr<Kernel>> folding(const KernelSpec& spec) {
   return dispatch<Expected<std::unique_ptr<Kernel>>>(SegmentTypes{}, spec.type(), [](auto tag) {
     return std::unique_ptr<Kernel>(new SegmentFold<typename decltype(tag)::type>(F, Sorted));
   });
+}
+
+class SegmentFoldOnGpu final : public cuda::DeviceKernel {
+ public:
+  SegmentFoldOnGpu(const KernelSpec& spec, Fold fold, bool sorted)
+      : dtype_(spec.type()), sorted_(sorted), fold_(function(fold), dtype_, wraps(fold)) {
+    const Status known = dispatch<Status>(SegmentTypes{}, dtype_, [&](auto tag) -> Status {
+      const auto value = of_nothing<typename decltype(tag)::type>(fold, sorted);
+      nothing_ = {double(value), std::int64_t(is_integer(dtype_) ? value : 0)};
+      return ok_status();
+    });
+    TROUPE_CHECK(known.ok(), "a type of the definition");
+  }
+  std::span<cuda::GpuFunction> functions() override { return fold_.functions(); }
+  Status compute(KernelContext& ctx) override {
+    const Tensor &data = ctx.input(0), &ids = ctx.input(1);
+    TROUPE_TRY(const std::int64_t segments, checked_segments(ctx, sorted_));
+    TROUPE_TRY(PartialShape dims, folded_shape(data.shape(), ids.shape(), segments));
+    TROUPE_TRY(Shape shape, Shape::make(dims.dims()));
+    TROUPE_TRY(Tensor y, ctx.allocate(dtype_, shape));
+    TROUPE_TRY(fold_.join(ctx, data, by_place(ids), places(ids),
+                          {1, segments, shape.elements(1, shape.rank())}, nothing_, y));
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  static bool wraps(Fold fold) { return fold == Fold::sum || fold == Fold::prod; }
+  static std::string function(Fold fold) {
+    const char* const formulas[] = {"SumOf", "MeanOf", "MaxOf", "MinOf", "ProdOf"};
+    return std::string("JoinRows<troupe::formula::") + formulas[std::size_t(fold)] + ">";
+  }
+
+  DType dtype_;
+  bool sorted_;
+  cuda::RowFolder fold_;
+  cuda::RowFolder::Nothing nothing_;
+};
+template <Fold F, bool Sorted>
+Expected<std::unique_ptr<Kernel>> folding_on_gpu(const KernelSpec& spec) {
+  return std::unique_ptr<Kernel>(new SegmentFoldOnGpu(spec, F, Sorted));
 }
 
 // --- gradients ---
@@ -239,6 +287,7 @@ OpDef segment_op(std::string name, std::string types, GradFn grad, std::string d
           .attrs = {"Tindex: type {i32 i64} = i64"},
           .shape = segments_shape,
           .grad = grad,
+          .host = {"segment_ids"},
           .doc = "y[s] = " + std::move(doc) +
                  " The ids, one for each slice data[i, ...], must be in ascending order; the last "
                  "one determines the number of segments."};
@@ -251,7 +300,7 @@ OpDef unsorted_segment_op(std::string name, std::string types, GradFn grad, std:
           .attrs = {"Tindex: type {i32 i64} = i64"},
           .shape = unsorted_segments_shape,
           .grad = grad,
-          .host = {"num_segments"},
+          .host = {"segment_ids", "num_segments"},
           .doc = "y[s] = " + std::move(doc) +
                  " segment_ids has the first dimensions of data; an id outside [0, num_segments) "
                  "is an error."};
@@ -265,37 +314,46 @@ TROUPE_OPS(segments) {
   // The kernels of sorted ids are not for devices that want to know shapes before they have run.
   r.add(segment_op("SegmentSum", kSegmentTypes, fold_sum_grad,
                    "the sum of the slices of data whose id is s; 0 if there are none."))
-      .on("CPU", folding<Fold::sum, true>);
+      .on("CPU", folding<Fold::sum, true>)
+      .cuda(folding_on_gpu<Fold::sum, true>);
   r.add(segment_op("SegmentMean", kFloats, fold_mean_grad,
                    "the mean of the slices of data whose id is s; 0 if there are none."))
-      .on("CPU", folding<Fold::mean, true>);
+      .on("CPU", folding<Fold::mean, true>)
+      .cuda(folding_on_gpu<Fold::mean, true>);
   r.add(segment_op("SegmentMax", kSegmentTypes, fold_extremum_grad,
                    "the maximum of the slices of data whose id is s, NaN if one of them is; 0 if "
                    "there are none. Equal maxima share the gradient equally."))
-      .on("CPU", folding<Fold::max, true>);
+      .on("CPU", folding<Fold::max, true>)
+      .cuda(folding_on_gpu<Fold::max, true>);
   r.add(segment_op("SegmentMin", kSegmentTypes, fold_extremum_grad,
                    "the minimum of the slices of data whose id is s, NaN if one of them is; 0 if "
                    "there are none. Equal minima share the gradient equally."))
-      .on("CPU", folding<Fold::min, true>);
+      .on("CPU", folding<Fold::min, true>)
+      .cuda(folding_on_gpu<Fold::min, true>);
   r.add(segment_op("SegmentProd", kSegmentTypes, fold_prod_grad,
                    "the product of the slices of data whose id is s; 1 if there are none. The "
                    "gradient is exact even with zeros."))
-      .on("CPU", folding<Fold::prod, true>);
+      .on("CPU", folding<Fold::prod, true>)
+      .cuda(folding_on_gpu<Fold::prod, true>);
   r.add(unsorted_segment_op("UnsortedSegmentMean", kFloats, fold_mean_grad,
                             "the mean of the slices of data whose id is s; 0 if there are none."))
-      .cpu(folding<Fold::mean, false>);
+      .cpu(folding<Fold::mean, false>)
+      .cuda(folding_on_gpu<Fold::mean, false>);
   r.add(unsorted_segment_op("UnsortedSegmentMax", kSegmentTypes, fold_extremum_grad,
                             "the maximum of the slices of data whose id is s, NaN if one of them "
                             "is; the lowest finite value if there are none. Equal maxima share the "
                             "gradient equally."))
-      .cpu(folding<Fold::max, false>);
+      .cpu(folding<Fold::max, false>)
+      .cuda(folding_on_gpu<Fold::max, false>);
   r.add(unsorted_segment_op("UnsortedSegmentMin", kSegmentTypes, fold_extremum_grad,
                             "the minimum of the slices of data whose id is s, NaN if one of them "
                             "is; the largest finite value if there are none. Equal minima share "
                             "the gradient equally."))
-      .cpu(folding<Fold::min, false>);
+      .cpu(folding<Fold::min, false>)
+      .cuda(folding_on_gpu<Fold::min, false>);
   r.add(unsorted_segment_op("UnsortedSegmentProd", kSegmentTypes, fold_prod_grad,
                             "the product of the slices of data whose id is s; 1 if there are none. "
                             "The gradient is exact even with zeros."))
-      .cpu(folding<Fold::prod, false>);
+      .cpu(folding<Fold::prod, false>)
+      .cuda(folding_on_gpu<Fold::prod, false>);
 }

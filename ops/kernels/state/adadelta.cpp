@@ -1,6 +1,8 @@
 // ApplyAdadelta: steps in the unit of the variable, from running means of squares (Zeiler, 2012).
 #include <cmath>
 
+#include "ops/cuda/update.hpp"
+#include "ops/formulas/updates.hpp"
 #include "ops/kernels/state/update_rows.hpp"
 
 using namespace troupe;
@@ -13,14 +15,8 @@ Status adapt(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   TROUPE_TRY(auto square, NewValue<T>::of(c, 1));
   TROUPE_TRY(auto moved, NewValue<T>::of(c, 2));
-  const T lr = scalar_operand<T>(c, 3), rho = scalar_operand<T>(c, 4),
-          epsilon = scalar_operand<T>(c, 5);
-  auto step = [=](T& x, T& s, T& d, T g) {
-    s += (g * g - s) * (1 - rho);
-    const T move = std::sqrt(d + epsilon) / std::sqrt(s + epsilon) * g;
-    d += (move * move - d) * (1 - rho);
-    x -= lr * move;
-  };
+  const formula::AdadeltaStep<T> step{scalar_operand<T>(c, 3), scalar_operand<T>(c, 4),
+                                      scalar_operand<T>(c, 5)};
   TROUPE_TRY((update_by<T, kRows>(c, 6, step, var, square, moved)));
   c.set_output(0, var.take());
   c.set_output(1, square.take());
@@ -36,7 +32,7 @@ Status adapt_any(KernelContext& c) {
 }  // namespace
 
 TROUPE_OPS(adadelta) {
-  add_update<kernel<adapt_any<false>>>(
+  add_update<kernel<adapt_any<false>>, cuda::adadelta>(
       r, {.name = "ApplyAdadelta",
           .in = {"var: resource", "square: resource", "moved: resource", "lr", "rho", "epsilon",
                  "grad"},

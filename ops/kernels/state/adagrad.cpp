@@ -1,6 +1,7 @@
 // ApplyAdagrad and ApplyProximalAdagrad: steps scaled by the sum of all squared gradients (Duchi,
 // Hazan and Singer, 2011), the second with forward-backward splitting (Duchi and Singer, 2009).
-#include "ops/kernels/state/proximal.hpp"
+#include "ops/cuda/update.hpp"
+#include "ops/formulas/updates.hpp"
 #include "ops/kernels/state/update_rows.hpp"
 
 using namespace troupe;
@@ -12,12 +13,8 @@ template <class T, bool kRows>
 Status adagrad(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   TROUPE_TRY(auto accum, NewValue<T>::of(c, 1));
-  const T lr = scalar_operand<T>(c, 2), initial = scalar_operand<T>(c, 3),
-          epsilon = scalar_operand<T>(c, 4);
-  auto step = [=](T& x, T& sum, T g) {
-    sum += g * g;
-    x -= lr * g / (std::sqrt(sum + initial) + epsilon);
-  };
+  const formula::AdagradStep<T> step{scalar_operand<T>(c, 2), scalar_operand<T>(c, 3),
+                                     scalar_operand<T>(c, 4)};
   TROUPE_TRY((update_by<T, kRows>(c, 5, step, var, accum)));
   c.set_output(0, var.take());
   c.set_output(1, accum.take());
@@ -29,13 +26,8 @@ template <class T, bool kRows>
 Status proximal_adagrad(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   TROUPE_TRY(auto accum, NewValue<T>::of(c, 1));
-  const T lr = scalar_operand<T>(c, 2), initial = scalar_operand<T>(c, 3),
-          l1 = scalar_operand<T>(c, 4), l2 = scalar_operand<T>(c, 5);
-  auto step = [=](T& x, T& sum, T g) {
-    sum += g * g;
-    const T rate = lr / std::sqrt(sum + initial);
-    x = proximal(x - rate * g, rate, l1, l2);
-  };
+  const formula::ProximalAdagradStep<T> step{scalar_operand<T>(c, 2), scalar_operand<T>(c, 3),
+                                             scalar_operand<T>(c, 4), scalar_operand<T>(c, 5)};
   TROUPE_TRY((update_by<T, kRows>(c, 6, step, var, accum)));
   c.set_output(0, var.take());
   c.set_output(1, accum.take());
@@ -55,7 +47,7 @@ Status proximal_adagrad_any(KernelContext& c) {
 }  // namespace
 
 TROUPE_OPS(adagrad) {
-  add_update<kernel<adagrad_any<false>>>(
+  add_update<kernel<adagrad_any<false>>, cuda::adagrad>(
       r, {.name = "ApplyAdagrad",
           .in = {"var: resource", "accum: resource", "lr", "initial", "epsilon", "grad"},
           .types = "f32 f64",
@@ -67,7 +59,7 @@ TROUPE_OPS(adagrad) {
           .in = {"var: resource", "accum: resource", "lr", "initial", "epsilon"},
           .doc = "ApplyAdagrad with a gradient that is 0 but for `rows` at `indices`; those of one "
                  "place are added up. An index outside is an error."});
-  add_update<kernel<proximal_adagrad_any<false>>>(
+  add_update<kernel<proximal_adagrad_any<false>>, cuda::proximal_adagrad>(
       r, {.name = "ApplyProximalAdagrad",
           .in = {"var: resource", "accum: resource", "lr", "initial", "l1", "l2", "grad"},
           .types = "f32 f64",

@@ -1,6 +1,8 @@
 // ApplyFtrl: follow the regularised leader, with a rate for each coordinate (McMahan et al., 2013).
 #include <cmath>
 
+#include "ops/cuda/update.hpp"
+#include "ops/formulas/updates.hpp"
 #include "ops/kernels/state/update_rows.hpp"
 
 using namespace troupe;
@@ -13,16 +15,8 @@ Status follow(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   TROUPE_TRY(auto accum, NewValue<T>::of(c, 1));
   TROUPE_TRY(auto linear, NewValue<T>::of(c, 2));
-  const T lr = scalar_operand<T>(c, 3), initial = scalar_operand<T>(c, 4),
-          l1 = scalar_operand<T>(c, 5), l2 = scalar_operand<T>(c, 6);
-  auto step = [=](T& x, T& n, T& z, T g) {
-    const T before = std::sqrt(n + initial);
-    n += g * g;
-    const T after = std::sqrt(n + initial);
-    z += g - (after - before) / lr * x;
-    const T beyond = std::abs(z) - l1;
-    x = beyond <= 0 ? T(0) : -std::copysign(beyond, z) / (after / lr + 2 * l2);
-  };
+  const formula::FtrlStep<T> step{scalar_operand<T>(c, 3), scalar_operand<T>(c, 4),
+                                  scalar_operand<T>(c, 5), scalar_operand<T>(c, 6)};
   TROUPE_TRY((update_by<T, kRows>(c, 7, step, var, accum, linear)));
   c.set_output(0, var.take());
   c.set_output(1, accum.take());
@@ -38,7 +32,7 @@ Status follow_any(KernelContext& c) {
 }  // namespace
 
 TROUPE_OPS(ftrl) {
-  add_update<kernel<follow_any<false>>>(
+  add_update<kernel<follow_any<false>>, cuda::ftrl>(
       r, {.name = "ApplyFtrl",
           .in = {"var: resource", "accum: resource", "linear: resource", "lr", "initial", "l1",
                  "l2", "grad"},

@@ -1,5 +1,7 @@
 // ApplyMovingAverage: statistics of what training steps see.
 #include "graph/control/state/averages.hpp"
+#include "ops/cuda/update.hpp"
+#include "ops/formulas/updates.hpp"
 #include "ops/kernels/state/update.hpp"
 
 using namespace troupe;
@@ -9,8 +11,7 @@ namespace {
 template <class T>
 Status approach(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
-  const T rate = scalar_operand<T>(c, 1);
-  auto step = [=](T& x, T value) { x += rate * (value - x); };
+  const formula::AverageStep<T> step{scalar_operand<T>(c, 1)};
   update_elements(c, c.input(2).data<T>(), step, var);
   c.set_output(0, var.take());
   return ok_status();
@@ -25,7 +26,7 @@ Status nothing(KernelContext&) { return ok_status(); }
 }  // namespace
 
 TROUPE_OPS(moving_average) {
-  add_update<kernel<approach_any>>(
+  add_update<kernel<approach_any>, cuda::moving_average>(
       r, {.name = "ApplyMovingAverage",
           .in = {"var: resource", "rate", "value"},
           .types = "f32 f64",

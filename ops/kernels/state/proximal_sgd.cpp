@@ -1,6 +1,7 @@
 // ApplyProximalGradientDescent: gradient descent with forward-backward splitting (Duchi and Singer,
 // 2009).
-#include "ops/kernels/state/proximal.hpp"
+#include "ops/cuda/update.hpp"
+#include "ops/formulas/updates.hpp"
 #include "ops/kernels/state/update_rows.hpp"
 
 using namespace troupe;
@@ -11,8 +12,8 @@ namespace {
 template <class T, bool kRows>
 Status descend(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
-  const T lr = scalar_operand<T>(c, 1), l1 = scalar_operand<T>(c, 2), l2 = scalar_operand<T>(c, 3);
-  auto step = [=](T& x, T g) { x = proximal(x - lr * g, lr, l1, l2); };
+  const formula::ProximalStep<T> step{scalar_operand<T>(c, 1), scalar_operand<T>(c, 2),
+                                      scalar_operand<T>(c, 3)};
   TROUPE_TRY((update_by<T, kRows>(c, 4, step, var)));
   c.set_output(0, var.take());
   return ok_status();
@@ -26,7 +27,7 @@ Status descend_any(KernelContext& c) {
 }  // namespace
 
 TROUPE_OPS(proximal_sgd) {
-  add_update<kernel<descend_any<false>>>(
+  add_update<kernel<descend_any<false>>, cuda::proximal>(
       r, {.name = "ApplyProximalGradientDescent",
           .in = {"var: resource", "lr", "l1", "l2", "grad"},
           .types = "f32 f64",

@@ -2,6 +2,8 @@
 // (Tieleman and Hinton, 2012), the second by the running variance (Graves, 2013).
 #include <cmath>
 
+#include "ops/cuda/update.hpp"
+#include "ops/formulas/updates.hpp"
 #include "ops/kernels/state/update_rows.hpp"
 
 using namespace troupe;
@@ -14,13 +16,8 @@ Status scale(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   TROUPE_TRY(auto square, NewValue<T>::of(c, 1));
   TROUPE_TRY(auto velocity, NewValue<T>::of(c, 2));
-  const T lr = scalar_operand<T>(c, 3), rho = scalar_operand<T>(c, 4),
-          momentum = scalar_operand<T>(c, 5), epsilon = scalar_operand<T>(c, 6);
-  auto step = [=](T& x, T& s, T& v, T g) {
-    s += (g * g - s) * (1 - rho);
-    v = momentum * v + g / (std::sqrt(s) + epsilon);
-    x -= lr * v;
-  };
+  const formula::RmsPropStep<T> step{scalar_operand<T>(c, 3), scalar_operand<T>(c, 4),
+                                     scalar_operand<T>(c, 5), scalar_operand<T>(c, 6)};
   TROUPE_TRY((update_by<T, kRows>(c, 7, step, var, square, velocity)));
   c.set_output(0, var.take());
   c.set_output(1, square.take());
@@ -35,15 +32,8 @@ Status scale_centered(KernelContext& c) {
   TROUPE_TRY(auto mean, NewValue<T>::of(c, 1));
   TROUPE_TRY(auto square, NewValue<T>::of(c, 2));
   TROUPE_TRY(auto velocity, NewValue<T>::of(c, 3));
-  const T lr = scalar_operand<T>(c, 4), rho = scalar_operand<T>(c, 5),
-          momentum = scalar_operand<T>(c, 6), epsilon = scalar_operand<T>(c, 7);
-  auto step = [=](T& x, T& m, T& s, T& v, T g) {
-    m += (g - m) * (1 - rho);
-    s += (g * g - s) * (1 - rho);
-    const T variance = s - m * m;  // rounding may make it negative where all gradients are equal
-    v = momentum * v + g / (std::sqrt(variance < 0 ? T(0) : variance) + epsilon);
-    x -= lr * v;
-  };
+  const formula::CenteredRmsPropStep<T> step{scalar_operand<T>(c, 4), scalar_operand<T>(c, 5),
+                                             scalar_operand<T>(c, 6), scalar_operand<T>(c, 7)};
   TROUPE_TRY((update_by<T, kRows>(c, 8, step, var, mean, square, velocity)));
   c.set_output(0, var.take());
   c.set_output(1, mean.take());
@@ -65,7 +55,7 @@ Status scale_centered_any(KernelContext& c) {
 }  // namespace
 
 TROUPE_OPS(rmsprop) {
-  add_update<kernel<scale_any<false>>>(
+  add_update<kernel<scale_any<false>>, cuda::rmsprop>(
       r, {.name = "ApplyRMSProp",
           .in = {"var: resource", "square: resource", "velocity: resource", "lr", "rho", "momentum",
                  "epsilon", "grad"},
@@ -74,7 +64,7 @@ TROUPE_OPS(rmsprop) {
           .combine = Combine::mean,
           .doc = "square += (1 - rho) (grad^2 - square); velocity = momentum * velocity + grad / "
                  "(sqrt(square) + epsilon); var -= lr * velocity."});
-  add_update<kernel<scale_centered_any<false>>>(
+  add_update<kernel<scale_centered_any<false>>, cuda::centered_rmsprop>(
       r, {.name = "ApplyCenteredRMSProp",
           .in = {"var: resource", "mean: resource", "square: resource", "velocity: resource", "lr",
                  "rho", "momentum", "epsilon", "grad"},

@@ -44,7 +44,8 @@ inline Expected<Tensor> on_host(Device& device, const Tensor& t) {
 inline Expected<std::vector<Tensor>> run_on_gpu(const OpTable& table, CudaDevice& device,
                                                 const NodeDef& node,
                                                 const std::vector<Tensor>& inputs,
-                                                bool in_place = false) {
+                                                bool in_place = false,
+                                                const RandomState& random = {}) {
   const OpInfo& op = *table.ops.find(node.op);
   TROUPE_TRY(auto kernel, table.kernels.make(node, op, "CUDA"));
   Kernel* const kernels[] = {kernel.get()};
@@ -64,7 +65,8 @@ inline Expected<std::vector<Tensor>> run_on_gpu(const OpTable& table, CudaDevice
                      .outputs = out.data(),
                      .inputs = std::uint16_t(in.size()),
                      .n_outputs = std::uint16_t(out.size()),
-                     .place = &place});
+                     .place = &place,
+                     .random = random});
   TROUPE_TRY(kernel->compute(ctx));
   std::vector<Tensor> results;
   for (const Slot& slot : out) {

@@ -1,0 +1,200 @@
+#include "ops/cuda/norm.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "ops/cuda/device_kernel.hpp"
+#include "ops/cuda/element_types.hpp"
+#include "ops/cuda/launch.hpp"
+#include "ops/device/arguments.hpp"
+
+namespace troupe::cuda {
+namespace {
+
+// Sums are kept in it.
+DType computed_as(DType dtype) { return dtype_size(dtype) < 4 ? DType::f32 : dtype; }
+
+Grid blocks(std::int64_t n) {
+  return {unsigned(std::clamp<std::int64_t>(n, 1, kMostBlocks)), kThreads};
+}
+// A block for each 32 columns.
+Grid strips(std::int64_t columns) { return blocks((columns + 31) / 32); }
+
+class Norm : public DeviceKernel {
+ public:
+  Norm(const KernelSpec& spec, std::initializer_list<const char*> functions) : dtype_(spec.type()) {
+    for (const char* name : functions)
+      functions_.push_back({device_type(name, {element_type(dtype_)})});
+  }
+  std::span<GpuFunction> functions() override { return functions_; }
+
+ protected:
+  struct Rows {
+    std::int64_t rows, n;
+  };
+  // What input `x` consists of; inputs [first, last] are as long as a row.
+  Expected<Rows> rows_of(const KernelContext& ctx, int x, int first, int last) const {
+    const Shape& shape = ctx.input(x).shape();
+    if (shape.rank() < 1) return invalid_argument("a norm wants at least one dimension");
+    const std::int64_t n = shape.dim(shape.rank() - 1);
+    for (int i = first; i <= last; ++i)
+      if (ctx.input(i).shape() != Shape{n})
+        return invalid_argument("input " + std::to_string(i) + " of a norm over " +
+                                std::to_string(n) + " elements is " + ctx.input(i).shape().text());
+    return Rows{n == 0 ? 0 : shape.elements() / n, n};
+  }
+  static Status want_like(const KernelContext& ctx, int a, int b) {
+    if (ctx.input(a).shape() == ctx.input(b).shape()) return ok_status();
+    return invalid_argument("dy is " + ctx.input(a).shape().text() + ", x is " +
+                            ctx.input(b).shape().text());
+  }
+  Expected<Tensor> row(const KernelContext& ctx, std::int64_t n) const {
+    return ctx.allocate(dtype_, Shape{n});
+  }
+
+  const DType dtype_;
+  std::vector<GpuFunction> functions_;
+};
+
+class LayerNorm final : public Norm {
+ public:
+  explicit LayerNorm(const KernelSpec& spec)
+      : Norm(spec, {"LayerNorm"}), epsilon_(spec.float_attr("epsilon")) {}
+  Status compute(KernelContext& ctx) override {
+    TROUPE_TRY(const Rows size, rows_of(ctx, 0, 1, 2));
+    TROUPE_TRY(Tensor y, ctx.reuse_or_allocate(0, dtype_, ctx.input(0).shape()));
+    device::LayerNormArgs args{};
+    args.x = ctx.input(0).raw(), args.scale = ctx.input(1).raw(), args.offset = ctx.input(2).raw();
+    args.y = y.mutable_raw();
+    args.rows = size.rows, args.n = size.n, args.epsilon = epsilon_;
+    if (size.rows != 0) TROUPE_TRY(launch(ctx, functions_[0], blocks(size.rows), &args));
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  const double epsilon_;
+};
+
+class LayerNormGrad final : public Norm {
+ public:
+  explicit LayerNormGrad(const KernelSpec& spec)
+      : Norm(spec, {"LayerNormMoments", "LayerNormSums", "LayerNormGrad"}),
+        epsilon_(spec.float_attr("epsilon")) {}
+  Status compute(KernelContext& ctx) override {
+    TROUPE_TRY(const Rows size, rows_of(ctx, 1, 2, 2));
+    TROUPE_TRY(want_like(ctx, 0, 1));
+    TROUPE_TRY(Tensor dscale, row(ctx, size.n));
+    TROUPE_TRY(Tensor doffset, row(ctx, size.n));
+    TROUPE_TRY(Tensor moments,
+               ctx.allocate(computed_as(dtype_), Shape{size.rows, device::kMoments}));
+    TROUPE_TRY(Tensor dx, ctx.reuse_or_allocate(0, dtype_, ctx.input(1).shape()));
+    device::LayerNormArgs args{};
+    args.dy = ctx.input(0).raw(), args.x = ctx.input(1).raw(), args.scale = ctx.input(2).raw();
+    args.moments = moments.mutable_raw(), args.y = dx.mutable_raw();
+    args.dscale = dscale.mutable_raw(), args.doffset = doffset.mutable_raw();
+    args.rows = size.rows, args.n = size.n, args.epsilon = epsilon_;
+    if (size.rows != 0) TROUPE_TRY(launch(ctx, functions_[0], blocks(size.rows), &args));
+    // Before dx is written, which may be dy.
+    if (size.n != 0) TROUPE_TRY(launch(ctx, functions_[1], strips(size.n), &args));
+    if (size.rows != 0) TROUPE_TRY(launch(ctx, functions_[2], blocks(size.rows), &args));
+    ctx.set_output(0, std::move(dx));
+    ctx.set_output(1, std::move(dscale));
+    ctx.set_output(2, std::move(doffset));
+    return ok_status();
+  }
+
+ private:
+  const double epsilon_;
+};
+
+class BatchNorm final : public Norm {
+ public:
+  explicit BatchNorm(const KernelSpec& spec)
+      : Norm(spec, {"BatchNormMoments", "BatchNormGiven", "BatchNorm"}),
+        epsilon_(spec.float_attr("epsilon")),
+        training_(spec.bool_attr("is_training")) {}
+  Status compute(KernelContext& ctx) override {
+    TROUPE_TRY(const Rows size, rows_of(ctx, 0, 1, training_ ? 2 : 4));
+    const bool measured = training_ && size.rows > 0;
+    if (!measured) {
+      TROUPE_TRY(rows_of(ctx, 0, 3, 4));
+    }
+    TROUPE_TRY(Tensor mean, row(ctx, size.n));
+    TROUPE_TRY(Tensor variance, row(ctx, size.n));
+    TROUPE_TRY(Tensor inv_std, row(ctx, size.n));
+    TROUPE_TRY(Tensor by, row(ctx, size.n));
+    TROUPE_TRY(Tensor y, ctx.reuse_or_allocate(0, dtype_, ctx.input(0).shape()));
+    device::BatchNormArgs args{};
+    args.x = ctx.input(0).raw(), args.scale = ctx.input(1).raw(), args.offset = ctx.input(2).raw();
+    args.mean_in = ctx.input(3).raw(), args.variance_in = ctx.input(4).raw();
+    args.mean = mean.mutable_raw(), args.variance = variance.mutable_raw();
+    args.inv_std = inv_std.mutable_raw(), args.by = by.mutable_raw(), args.y = y.mutable_raw();
+    args.rows = size.rows, args.n = size.n, args.epsilon = epsilon_;
+    if (size.n != 0)
+      TROUPE_TRY(measured ? launch(ctx, functions_[0], strips(size.n), &args)
+                          : launch(ctx, functions_[1], grid_for(size.n), &args));
+    if (y.elements() != 0) TROUPE_TRY(launch(ctx, functions_[2], grid_for(y.elements()), &args));
+    ctx.set_output(0, std::move(y));
+    ctx.set_output(1, std::move(mean));
+    ctx.set_output(2, std::move(variance));
+    ctx.set_output(3, std::move(inv_std));
+    return ok_status();
+  }
+
+ private:
+  const double epsilon_;
+  const bool training_;
+};
+
+class BatchNormGrad final : public Norm {
+ public:
+  explicit BatchNormGrad(const KernelSpec& spec)
+      : Norm(spec, {"BatchNormSums", "BatchNormGrad"}), training_(spec.bool_attr("is_training")) {}
+  Status compute(KernelContext& ctx) override {
+    TROUPE_TRY(const Rows size, rows_of(ctx, 1, 2, 7));
+    TROUPE_TRY(want_like(ctx, 0, 1));
+    TROUPE_TRY(Tensor dscale, row(ctx, size.n));
+    TROUPE_TRY(Tensor doffset, row(ctx, size.n));
+    TROUPE_TRY(Tensor dx, ctx.reuse_or_allocate(0, dtype_, ctx.input(1).shape()));
+    device::BatchNormArgs args{};
+    args.dy = ctx.input(0).raw(), args.x = ctx.input(1).raw(), args.scale = ctx.input(2).raw();
+    args.mean_in = ctx.input(3).raw(), args.inv_std = const_cast<void*>(ctx.input(4).raw());
+    args.dmean = ctx.input(5).raw(), args.dvariance = ctx.input(6).raw();
+    args.dinv_std = ctx.input(7).raw();
+    args.dscale = dscale.mutable_raw(), args.doffset = doffset.mutable_raw();
+    args.y = dx.mutable_raw();
+    args.rows = size.rows, args.n = size.n, args.training = training_;
+    if (size.n != 0) TROUPE_TRY(launch(ctx, functions_[0], strips(size.n), &args));
+    if (dx.elements() != 0) TROUPE_TRY(launch(ctx, functions_[1], grid_for(dx.elements()), &args));
+    ctx.set_output(0, std::move(dx));
+    ctx.set_output(1, std::move(dscale));
+    ctx.set_output(2, std::move(doffset));
+    return ok_status();
+  }
+
+ private:
+  const bool training_;
+};
+
+template <class K>
+Expected<std::unique_ptr<Kernel>> made(const KernelSpec& spec) {
+  return std::unique_ptr<Kernel>(new K(spec));
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Kernel>> layer_norm(const KernelSpec& spec) {
+  return made<LayerNorm>(spec);
+}
+Expected<std::unique_ptr<Kernel>> layer_norm_grad(const KernelSpec& spec) {
+  return made<LayerNormGrad>(spec);
+}
+Expected<std::unique_ptr<Kernel>> batch_norm(const KernelSpec& spec) {
+  return made<BatchNorm>(spec);
+}
+Expected<std::unique_ptr<Kernel>> batch_norm_grad(const KernelSpec& spec) {
+  return made<BatchNormGrad>(spec);
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,314 @@
+// Layer norm and batch norm, and their gradients. Of values whose squares overflow, though they do
+// not, the statistics are those of the values times a power of two, `by`.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "ops/device/arguments.hpp"
+#include "ops/device/block.cuh"
+#include "ops/formulas/reduction.hpp"
+
+namespace troupe::device {
+
+// A power of two by which values up to `most`, which is large and finite, have normal squares.
+__device__ inline float scale_of_squares(float most) {
+  const int exponent = int(std::bit_cast<std::uint32_t>(most) >> 23 & 0xff) - 127;
+  const int by = exponent < 126 ? exponent : 126;  // the largest has no reciprocal
+  return std::bit_cast<float>(std::uint32_t(127 - by) << 23);
+}
+__device__ inline double scale_of_squares(double most) {
+  const int exponent = int(std::bit_cast<std::uint64_t>(most) >> 52 & 0x7ff) - 1023;
+  const int by = exponent < 1022 ? exponent : 1022;
+  return std::bit_cast<double>(std::uint64_t(1023 - by) << 52);
+}
+
+struct OfRow {  // the threads of a block
+  template <class Op, class C>
+  __device__ static C all(C value) {
+    return block_all<Op>(value);
+  }
+};
+struct OfColumn {  // a column each 32 threads
+  template <class Op, class C>
+  __device__ static C all(C value) {
+    return column_all<Op>(value);
+  }
+};
+
+// How values are normalised: (x * by - mean) * inverse.
+template <class C>
+struct Moments {
+  C by, mean, variance, inverse;
+
+  // Of n values, of which this thread has x(i) for i = first, first + step, ... All threads of
+  // the block call it.
+  template <class Threads, class X>
+  __device__ static Moments of(std::int64_t n, std::int64_t first, std::int64_t step, C epsilon,
+                               X x) {
+    Moments m = once<Threads>(n, first, step, epsilon, C(1), x);
+    if (!block_all<formula::AnyOf>(!is_finite(m.variance) || !is_finite(m.mean))) return m;
+    C most = C(0);
+    for (std::int64_t i = first; i < n; i += step) {
+      const C size = x(i) < C(0) ? -x(i) : x(i);
+      most = formula::MaxOf{}(most, size);
+    }
+    most = Threads::template all<formula::MaxOf>(most);
+    const bool again = is_finite(most) && (!is_finite(m.variance) || !is_finite(m.mean));
+    const Moments scaled =
+        once<Threads>(n, first, step, epsilon, again ? scale_of_squares(most) : C(1), x);
+    return again ? scaled : m;
+  }
+
+  __device__ C normal(C x) const { return (x * by - mean) * inverse; }
+
+ private:
+  __device__ static bool is_finite(C x) { return x - x == C(0); }
+
+  template <class Threads, class X>
+  __device__ static Moments once(std::int64_t n, std::int64_t first, std::int64_t step, C epsilon,
+                                 C by, X x) {
+    using Sum = formula::SumOf;
+    const C count = C(n);
+    C sum = C(0);
+    for (std::int64_t i = first; i < n; i += step) sum += x(i) * by;
+    C mean = Threads::template all<Sum>(sum) / count;
+    // What the first mean misses, since its sum was rounded, is the mean of what is apart from it.
+    C missed = C(0), squares = C(0);
+    for (std::int64_t i = first; i < n; i += step) {
+      const C apart = x(i) * by - mean;
+      missed += apart;
+      squares += apart * apart;
+    }
+    missed = Threads::template all<Sum>(missed);
+    squares = Threads::template all<Sum>(squares);
+    const C rest = missed / count, variance = (squares - missed * rest) / count;
+    mean += rest;
+    Moments m{by, mean, variance < C(0) ? C(0) : variance, C(0)};
+    m.inverse = C(1) / std::sqrt(m.variance + epsilon * by * by);
+    return m;
+  }
+};
+
+// --- rows ---
+
+template <class T>
+struct LayerNorm {
+  using Args = LayerNormArgs;
+  using C = Compute<T>;
+  __device__ static void run(const Args& a) {
+    for (std::int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
+      const T* x = static_cast<const T*>(a.x) + row * a.n;
+      T* y = static_cast<T*>(a.y) + row * a.n;
+      const auto m = Moments<C>::template of<OfRow>(a.n, threadIdx.x, blockDim.x, C(a.epsilon),
+                                                    [=](std::int64_t i) { return load(x[i]); });
+      for (std::int64_t i = threadIdx.x; i < a.n; i += blockDim.x)
+        y[i] = Store<T>::of(m.normal(load(x[i])) * load(static_cast<const T*>(a.scale)[i]) +
+                            load(static_cast<const T*>(a.offset)[i]));
+    }
+  }
+};
+
+// The moments of each row.
+template <class T>
+struct LayerNormMoments {
+  using Args = LayerNormArgs;
+  using C = Compute<T>;
+  __device__ static void run(const Args& a) {
+    for (std::int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
+      const T* x = static_cast<const T*>(a.x) + row * a.n;
+      const auto m = Moments<C>::template of<OfRow>(a.n, threadIdx.x, blockDim.x, C(a.epsilon),
+                                                    [=](std::int64_t i) { return load(x[i]); });
+      if (threadIdx.x != 0) continue;
+      C* to = static_cast<C*>(a.moments) + row * kMoments;
+      to[0] = m.by, to[1] = m.mean, to[2] = m.inverse;
+    }
+  }
+};
+
+template <class C>
+__device__ inline Moments<C> moments_of(const void* moments, std::int64_t row) {
+  const C* from = static_cast<const C*>(moments) + row * kMoments;
+  return {from[0], from[1], C(0), from[2]};
+}
+
+// dscale = sum of dy h, doffset = sum of dy: a block for each 32 columns.
+template <class T>
+struct LayerNormSums {
+  using Args = LayerNormArgs;
+  using C = Compute<T>;
+  __device__ static void run(const Args& a) {
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+    const int warps = int(blockDim.x) / 32;
+    for (std::int64_t strip = blockIdx.x; strip * 32 < a.n; strip += gridDim.x) {
+      const std::int64_t column = strip * 32 + lane;
+      C scale = C(0), offset = C(0);
+      if (column < a.n)
+        for (std::int64_t row = warp; row < a.rows; row += warps) {
+          const std::int64_t at = row * a.n + column;
+          const C dy = load(static_cast<const T*>(a.dy)[at]);
+          offset += dy;
+          scale += dy * moments_of<C>(a.moments, row).normal(load(static_cast<const T*>(a.x)[at]));
+        }
+      scale = column_all<formula::SumOf>(scale);
+      offset = column_all<formula::SumOf>(offset);
+      if (warp != 0 || column >= a.n) continue;
+      static_cast<T*>(a.dscale)[column] = Store<T>::of(scale);
+      static_cast<T*>(a.doffset)[column] = Store<T>::of(offset);
+    }
+  }
+};
+
+// With g = dy scale and means over the row: dx = (g - mean(g) - h mean(g h)) inv_std. dx may be the
+// memory of dy.
+template <class T>
+struct LayerNormGrad {
+  using Args = LayerNormArgs;
+  using C = Compute<T>;
+  __device__ static void run(const Args& a) {
+    for (std::int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
+      const T *x = static_cast<const T*>(a.x) + row * a.n, *scale = static_cast<const T*>(a.scale);
+      const T* dy = static_cast<const T*>(a.dy) + row * a.n;
+      const auto m = moments_of<C>(a.moments, row);
+      C mean = C(0), along = C(0);
+      for (std::int64_t i = threadIdx.x; i < a.n; i += blockDim.x) {
+        const C slope = load(dy[i]) * load(scale[i]);
+        mean += slope;
+        along += slope * m.normal(load(x[i]));
+      }
+      mean = block_all<formula::SumOf>(mean) / C(a.n);
+      along = block_all<formula::SumOf>(along) / C(a.n);
+      T* dx = static_cast<T*>(a.y) + row * a.n;
+      for (std::int64_t i = threadIdx.x; i < a.n; i += blockDim.x) {
+        const C h = m.normal(load(x[i]));
+        dx[i] = Store<T>::of((load(dy[i]) * load(scale[i]) - mean - h * along) * m.inverse * m.by);
+      }
+    }
+  }
+};
+
+// --- channels ---
+
+// Statistics of each column: a block for 32 of them. The variance is handed out without bias.
+template <class T>
+struct BatchNormMoments {
+  using Args = BatchNormArgs;
+  __device__ static void run(const Args& a) {
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+    const int warps = int(blockDim.x) / 32;
+    const T less_one = T(a.rows > 1 ? a.rows - 1 : 1);
+    for (std::int64_t strip = blockIdx.x; strip * 32 < a.n; strip += gridDim.x) {
+      const std::int64_t column = strip * 32 + lane, n = column < a.n ? a.rows : 0;
+      const T* x = static_cast<const T*>(a.x) + column;
+      // Of a column outside, 0 / 0 is NaN; nobody takes it.
+      const auto m = Moments<T>::template of<OfColumn>(n, warp, warps, T(a.epsilon),
+                                                       [=](std::int64_t i) { return x[i * a.n]; });
+      if (warp != 0 || column >= a.n) continue;
+      static_cast<T*>(a.mean)[column] = m.mean / m.by;
+      static_cast<T*>(a.variance)[column] = m.variance / m.by / m.by * (T(a.rows) / less_one);
+      static_cast<T*>(a.inv_std)[column] = m.inverse * m.by;
+      static_cast<T*>(a.by)[column] = m.by;
+    }
+  }
+};
+
+// The statistics that are given.
+template <class T>
+struct BatchNormGiven {
+  using Args = BatchNormArgs;
+  __device__ static void run(const Args& a) {
+    for (std::int64_t j = first_element(); j < a.n; j += element_step()) {
+      const T variance = static_cast<const T*>(a.variance_in)[j];
+      static_cast<T*>(a.mean)[j] = static_cast<const T*>(a.mean_in)[j];
+      static_cast<T*>(a.variance)[j] = variance;
+      static_cast<T*>(a.inv_std)[j] = T(1) / std::sqrt(variance + T(a.epsilon));
+      static_cast<T*>(a.by)[j] = T(1);
+    }
+  }
+};
+
+// y may be the memory of x.
+template <class T>
+struct BatchNorm {
+  using Args = BatchNormArgs;
+  __device__ static void run(const Args& a) {
+    for (std::int64_t o = first_element(); o < a.rows * a.n; o += element_step()) {
+      const std::int64_t j = o % a.n;
+      const T x = static_cast<const T*>(a.x)[o], by = static_cast<const T*>(a.by)[j];
+      const T mean = static_cast<const T*>(a.mean)[j], s = static_cast<const T*>(a.inv_std)[j];
+      const T scale = static_cast<const T*>(a.scale)[j],
+              offset = static_cast<const T*>(a.offset)[j];
+      static_cast<T*>(a.y)[o] = by == T(1) ? (x - mean) * (s * scale) + offset
+                                           : (x * by - mean * by) * (s / by) * scale + offset;
+    }
+  }
+};
+
+// doffset = sum dy, dscale = sum dy h.
+template <class T>
+struct BatchNormSums {
+  using Args = BatchNormArgs;
+  __device__ static void run(const Args& a) {
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+    const int warps = int(blockDim.x) / 32;
+    for (std::int64_t strip = blockIdx.x; strip * 32 < a.n; strip += gridDim.x) {
+      const std::int64_t column = strip * 32 + lane;
+      T scale = T(0), offset = T(0);
+      if (column < a.n) {
+        const T mean = static_cast<const T*>(a.mean_in)[column];
+        const T s = static_cast<const T*>(a.inv_std)[column];
+        for (std::int64_t row = warp; row < a.rows; row += warps) {
+          const std::int64_t at = row * a.n + column;
+          const T dy = static_cast<const T*>(a.dy)[at];
+          offset += dy;
+          scale += dy * ((static_cast<const T*>(a.x)[at] - mean) * s);
+        }
+      }
+      scale = column_all<formula::SumOf>(scale);
+      offset = column_all<formula::SumOf>(offset);
+      if (warp != 0 || column >= a.n) continue;
+      static_cast<T*>(a.dscale)[column] = scale;
+      static_cast<T*>(a.doffset)[column] = offset;
+    }
+  }
+};
+
+// dx = dy f + (x - mean) e b + k, with four numbers of each channel. The cube of inv_std is no
+// normal number where values are large; of such a channel e is inv_std, and else 1. dx may be the
+// memory of dy.
+template <class T>
+struct BatchNormGrad {
+  using Args = BatchNormArgs;
+  struct Factors {
+    T f, b, k, e;
+  };
+  __device__ static bool is_normal(T x) {
+    const T size = x < T(0) ? -x : x;
+    constexpr T kLeast = sizeof(T) == 4 ? T(0x1p-126) : T(0x1p-1022);
+    return size >= kLeast && size <= std::numeric_limits<T>::max();
+  }
+  __device__ static Factors of(const Args& a, std::int64_t j) {
+    const auto at = [j](const void* x) { return static_cast<const T*>(x)[j]; };
+    const T s = at(a.inv_std), scale = at(a.scale);
+    Factors r{scale * s, T(0), T(0), T(1)};
+    if (!a.training) return r;
+    const T count = T(a.rows > 1 ? a.rows : 1), less_one = T(a.rows > 2 ? a.rows - 1 : 1);
+    const T dscale = at(a.dscale), dvariance = at(a.dvariance), dinv = at(a.dinv_std);
+    r.k = (at(a.dmean) - r.f * at(a.doffset)) / count;
+    r.b = T(2) * dvariance / less_one - (r.f * s * dscale + s * s * s * dinv) / count;
+    if (s == T(0) || is_normal(s * s * s)) return r;
+    r.e = s;
+    r.b = T(2) * dvariance / s / less_one - (r.f * dscale + s * s * dinv) / count;
+    return r;
+  }
+  __device__ static void run(const Args& a) {
+    for (std::int64_t o = first_element(); o < a.rows * a.n; o += element_step()) {
+      const Factors r = of(a, o % a.n);
+      const T mean = static_cast<const T*>(a.mean_in)[o % a.n];
+      static_cast<T*>(a.y)[o] = static_cast<const T*>(a.dy)[o] * r.f +
+                                (static_cast<const T*>(a.x)[o] - mean) * r.e * r.b + r.k;
+    }
+  }
+};
+
+}  // namespace troupe::device
