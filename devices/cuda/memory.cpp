@@ -1,8 +1,11 @@
 #include "devices/cuda/memory.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <set>
 #include <vector>
 
+#include "core/log.hpp"
 #include "devices/detail/extents.hpp"
 
 namespace troupe::cuda {
@@ -20,17 +23,25 @@ class PinnedPages final : public PageSource {
   void* take(std::size_t bytes) override {
     context_->enter();
     void* pages = nullptr;
-    return context_->driver().cuMemHostAlloc(&pages, bytes, kHostAllocPortable) == kSuccess
-               ? pages
-               : nullptr;
+    const Result result = context_->driver().cuMemHostAlloc(&pages, bytes, kHostAllocPortable);
+    if (result == kSuccess) return pages;
+    if (plain_.empty())
+      TROUPE_LOG(warning, "cuda",
+                 context_->check(result, "cuMemHostAlloc").text() +
+                     ": host memory is not pinned, and the host waits for copies");
+    pages = std::aligned_alloc(kPage, whole_pages(bytes));
+    if (pages) plain_.insert(pages);
+    return pages;
   }
   void give_back(void* pages, std::size_t) noexcept override {
+    if (plain_.erase(pages) != 0) return std::free(pages);
     context_->enter();
     context_->driver().cuMemFreeHost(pages);
   }
 
  private:
   const ContextPtr context_;
+  std::set<void*> plain_;  // of the heap, where nothing could be pinned
 };
 
 }  // namespace

@@ -66,7 +66,8 @@ struct RetireGpuMemory {
 };
 using GpuMemoryPtr = std::unique_ptr<GpuMemory, RetireGpuMemory>;
 
-// Host memory that the GPU reads and writes by itself, while the host goes on.
+// Host memory that the GPU reads and writes by itself, while the host goes on. Where the driver pins
+// none it is of the heap: copies then make the host wait.
 std::unique_ptr<PageSource> pinned_pages(ContextPtr context);
 
 }  // namespace troupe::cuda

@@ -211,8 +211,7 @@ TEST_CASE("CUDA: memory that is not pinned is copied through memory that is") {
   }
   // Where there is none the driver does it, and the caller waits.
   Gpu gpu("no_pinned=1");
-  CHECK(Tensor::make(DType::f32, Shape{8}, gpu.device->host_allocator()).status().code() ==
-        Code::resource_exhausted);
+  CHECK(Tensor::make(DType::f32, Shape{8}, gpu.device->host_allocator()).ok());
   Tensor x = gpu.d.to_device(full(5000, 2)), back = full(5000, 0);
   CHECK(gpu.d.wait(gpu.device->copy(x, back)).ok());
   CHECK(Tensor::same(back, full(5000, 2)));
