@@ -75,11 +75,30 @@ void count_pageable() {
 }
 
 // The legacy stream is nobody's.
-Result issue(Gpu& gpu, StreamHandle stream, Work work) {
+Result issue(Gpu& gpu, StreamHandle stream, std::function<Result(Gpu&)> work) {
   if (gpu.streams.count(stream) == 0) return kInvalidHandle;
-  stream->items.push_back(std::move(work));
+  const std::uint64_t number = ++stream->issued;
+  if (gpu.options.check) {
+    join(stream->known, gpu.host);
+    stream->known[stream] = number;
+  }
+  stream->items.push_back({std::move(work), stream, number, stream->known});
   gpu.changed.notify_all();
   return kSuccess;
+}
+
+// That the work which runs touches this memory.
+void note(Gpu& gpu, DeviceAddress address, std::size_t bytes, bool write, const char* what) {
+  if (!gpu.options.check) return;
+  std::lock_guard lock(gpu.mutex);
+  gpu.note(*running(), address, bytes, write, what);
+}
+
+// Memory of another GPU, which this one cannot reach.
+bool of_another(const Gpu& gpu, DeviceAddress address) {
+  if (!Memory::of_any(address) || gpu.memory.inside(address)) return false;
+  report("an address of another GPU is given to this one");
+  return true;
 }
 
 struct Error {
@@ -117,13 +136,18 @@ class Arguments {
       std::memcpy(values_.back().data(), values[i], sizes[i]);
     }
   }
-  // Device addresses become such that the fake can touch. False: one is of no live block.
-  bool translate(const Memory& memory) {
+  // Device addresses become such that the fake can touch. False: one is of no live block, or of
+  // another GPU. Nobody says what a kernel does there; it is taken to read where each points to.
+  bool translate(Gpu& gpu, bool reads) {
     for (auto& value : values_)
       for (std::uint64_t& word : value) {
-        if (!memory.inside(word)) continue;
-        char* view = memory.view(word, 1);
+        if (!gpu.memory.inside(word)) {
+          if (of_another(gpu, word)) return false;
+          continue;
+        }
+        char* view = gpu.memory.view(word, 1);
         if (!view) return false;
+        if (reads) gpu.note(*running(), word, 1, false, "a kernel");
         word = reinterpret_cast<std::uint64_t>(view);
       }
     return true;
@@ -148,6 +172,19 @@ int troupe_fake_driver() { return 1; }
 void troupe_fake_register(const char* name, Run run, const std::size_t* sizes, int count) {
   std::lock_guard lock(driving().mutex);
   driving().kernels[name] = {run, {sizes, sizes + count}};
+}
+
+void troupe_fake_touch(const void* data, std::size_t bytes, int write) {
+  Gpu& gpu = running()->stream->gpu;
+  std::lock_guard lock(gpu.mutex);
+  gpu.note(*running(), gpu.memory.address_of(static_cast<const char*>(data)), bytes, write != 0,
+           "a kernel");
+}
+
+const char* troupe_fake_reports() {
+  static thread_local std::string text;
+  text = take_reports();
+  return text.c_str();
 }
 
 std::size_t troupe_fake_count(const char* what) {
@@ -278,6 +315,8 @@ Result cuMemAlloc_v2(DeviceAddress* address, std::size_t bytes) {
 Result cuMemFree_v2(DeviceAddress address) {
   return on_gpu([&](Gpu& gpu, std::unique_lock<std::mutex>& lock) {
     gpu.changed.wait(lock, [&] { return gpu.idle(); });
+    for (const StreamHandle stream : gpu.streams) join(gpu.host, stream->known);
+    gpu.forget(address);
     return gpu.memory.free(address) ? kSuccess : kInvalidValue;
   });
 }
@@ -309,14 +348,19 @@ Result cuMemcpyHtoDAsync_v2(DeviceAddress to, const void* from, std::size_t byte
   if (!pinned) count_pageable();
   return on_gpu([&](Gpu& gpu, auto&) {
     char* view = gpu.memory.view(to, bytes);
-    if (!view) return kInvalidValue;
+    if (!view) {
+      of_another(gpu, to);
+      return kInvalidValue;
+    }
     if (pinned)
-      return issue(gpu, stream, [=](Gpu&) {
+      return issue(gpu, stream, [=](Gpu& g) {
+        note(g, to, bytes, true, "cuMemcpyHtoDAsync");
         std::memcpy(view, from, bytes);
         return kSuccess;
       });
     const auto* first = static_cast<const char*>(from);
-    return issue(gpu, stream, [view, copied = std::vector<char>(first, first + bytes)](Gpu&) {
+    return issue(gpu, stream, [=, copied = std::vector<char>(first, first + bytes)](Gpu& g) {
+      note(g, to, bytes, true, "cuMemcpyHtoDAsync");
       std::memcpy(view, copied.data(), copied.size());
       return kSuccess;
     });
@@ -327,13 +371,19 @@ Result cuMemcpyDtoHAsync_v2(void* to, DeviceAddress from, std::size_t bytes, Str
   if (!pinned) count_pageable();
   return on_gpu([&](Gpu& gpu, std::unique_lock<std::mutex>& lock) {
     char* view = gpu.memory.view(from, bytes);
-    if (!view) return kInvalidValue;
-    const Result result = issue(gpu, stream, [=](Gpu&) {
+    if (!view) {
+      of_another(gpu, from);
+      return kInvalidValue;
+    }
+    const Result result = issue(gpu, stream, [=](Gpu& g) {
+      note(g, from, bytes, false, "cuMemcpyDtoHAsync");
       std::memcpy(to, view, bytes);
       return kSuccess;
     });
-    if (!pinned && result == kSuccess)
+    if (!pinned && result == kSuccess) {
       gpu.changed.wait(lock, [&] { return stream->items.empty() && !stream->busy; });
+      join(gpu.host, stream->known);
+    }
     return result != kSuccess ? result : gpu.sticky;
   });
 }
@@ -343,7 +393,9 @@ Result cuMemcpyDtoDAsync_v2(DeviceAddress to, DeviceAddress from, std::size_t by
     char* target = gpu.memory.view(to, bytes);
     const char* source = gpu.memory.view(from, bytes);
     if (!target || !source) return kInvalidValue;
-    return issue(gpu, stream, [=](Gpu&) {
+    return issue(gpu, stream, [=](Gpu& g) {
+      note(g, to, bytes, true, "cuMemcpyDtoDAsync");
+      note(g, from, bytes, false, "cuMemcpyDtoDAsync");
       std::memmove(target, source, bytes);
       return kSuccess;
     });
@@ -354,7 +406,8 @@ Result cuMemsetD8Async(DeviceAddress address, unsigned char value, std::size_t b
   return on_gpu([&](Gpu& gpu, auto&) {
     char* view = gpu.memory.view(address, bytes);
     if (!view) return kInvalidValue;
-    return issue(gpu, stream, [=](Gpu&) {
+    return issue(gpu, stream, [=](Gpu& g) {
+      note(g, address, bytes, true, "cuMemsetD8Async");
       std::memset(view, value, bytes);
       return kSuccess;
     });
@@ -382,12 +435,14 @@ Result cuStreamSynchronize(StreamHandle stream) {
   return on_gpu([&](Gpu& gpu, std::unique_lock<std::mutex>& lock) {
     if (gpu.streams.count(stream) == 0) return kInvalidHandle;
     gpu.changed.wait(lock, [&] { return stream->items.empty() && !stream->busy; });
+    join(gpu.host, stream->known);
     return gpu.sticky;
   });
 }
 Result cuStreamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {
   return on_gpu([&](Gpu& gpu, auto&) {
     if (gpu.events.count(event) == 0) return kInvalidHandle;
+    if (gpu.streams.count(stream) != 0) join(stream->known, event->known);
     return issue(gpu, stream, [event, until = event->recorded](Gpu& g) {
       std::unique_lock lock(g.mutex);
       g.changed.wait(lock, [&] { return event->reached >= until || g.sticky != kSuccess; });
@@ -412,26 +467,32 @@ Result cuEventDestroy_v2(EventHandle event) {
 Result cuEventRecord(EventHandle event, StreamHandle stream) {
   return on_gpu([&](Gpu& gpu, auto&) {
     if (gpu.events.count(event) == 0) return kInvalidHandle;
-    return issue(gpu, stream, [event, number = ++event->recorded](Gpu& g) {
+    const Result result = issue(gpu, stream, [event, number = ++event->recorded](Gpu& g) {
       std::lock_guard lock(g.mutex);
       event->reached = std::max(event->reached, number);
       g.changed.notify_all();
       return kSuccess;
     });
+    if (result == kSuccess) event->known = stream->known;
+    return result;
   });
 }
 Result cuEventQuery(EventHandle event) {
   return on_gpu([&](Gpu& gpu, auto&) {
     if (gpu.events.count(event) == 0) return kInvalidHandle;
-    return event->reached >= event->recorded ? kSuccess : kNotReady;
+    if (event->reached < event->recorded) return kNotReady;
+    join(gpu.host, event->known);
+    return kSuccess;
   });
 }
 Result cuEventSynchronize(EventHandle event) {
   return on_gpu([&](Gpu& gpu, std::unique_lock<std::mutex>& lock) {
     if (gpu.events.count(event) == 0) return kInvalidHandle;
+    const Clock known = event->known;
     gpu.changed.wait(lock, [&, until = event->recorded] {
       return event->reached >= until || gpu.sticky != kSuccess;
     });
+    join(gpu.host, known);
     return gpu.sticky;
   });
 }
@@ -482,7 +543,7 @@ Result cuLaunchKernel(FunctionHandle function, unsigned grid_x, unsigned grid_y,
       {
         std::lock_guard lock(g.mutex);
         if (++g.launches == g.options.launch_error_at) return Result(g.options.error);
-        if (!a.translate(g.memory)) return kIllegalAddress;
+        if (!a.translate(g, function->emulated != nullptr)) return kIllegalAddress;
       }
       const std::vector<const void*> pointers = a.pointers();
       if (function->emulated) {

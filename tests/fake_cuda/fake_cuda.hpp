@@ -14,7 +14,11 @@
 //   no_pinned=1         there is no pinned host memory
 //   launch_error_at=N error=E
 //                       the N-th launch that runs fails with E (default 700), and everything after
-// The last seven are read when a GPU's context is first retained, the others whenever asked for.
+//   check=1             work on different streams that touches the same memory, and is not in
+//   order,
+//                       is reported, and memory of another GPU; kernels are seen to touch where
+//                       their arguments point to, or say what they touch
+// The last eight are read when a GPU's context is first retained, the others whenever asked for.
 #pragma once
 
 #include <cstddef>
@@ -39,6 +43,11 @@ using Register = void (*)(const char* name, Run run, const std::size_t* sizes, i
 // troupe_fake_count: "pageable_copies": of host memory that is not pinned, since the library was
 // opened; "contexts", "streams", "events", "modules", "blocks", "pinned": how many there are now.
 using Count = std::size_t (*)(const char* what);
+// troupe_fake_reports: what `check` has found since the last call, a line each; of the calling
+// thread's until its next call.
+using Reports = const char* (*)();
+// troupe_fake_touch: called by a kernel's host function, with an address as it sees it.
+using Touch = void (*)(const void* data, std::size_t bytes, int write);
 
 inline constexpr char kImage[] = "fake image";
 

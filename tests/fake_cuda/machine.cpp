@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -25,6 +26,9 @@ std::uint64_t number_of(const std::string& entry, const std::string& text) {
   if (text.empty() || *end != '\0') refuse("no number: " + entry);
   return value;
 }
+
+std::mutex memories_mutex;
+std::set<const Memory*> memories;
 
 char* reserve(std::size_t bytes, int protection) {
   void* p = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -51,6 +55,8 @@ Options Options::from_environment() {
       o.stub = value != 0;
     else if (key == "no_pinned")
       o.no_pinned = value != 0;
+    else if (key == "check")
+      o.check = value != 0;
     else if (key == "memory_mb")
       o.memory = value << 20;
     else if (key == "delay_us")
@@ -74,11 +80,24 @@ Options Options::from_environment() {
 Memory::Memory(std::size_t bytes)
     : bytes_(bytes),
       closed_(reserve(bytes, PROT_NONE)),
-      open_(reserve(bytes, PROT_READ | PROT_WRITE)) {}
+      open_(reserve(bytes, PROT_READ | PROT_WRITE)) {
+  std::lock_guard lock(memories_mutex);
+  memories.insert(this);
+}
 
 Memory::~Memory() {
+  {
+    std::lock_guard lock(memories_mutex);
+    memories.erase(this);
+  }
   munmap(closed_, bytes_);
   munmap(open_, bytes_);
+}
+
+bool Memory::of_any(cuda::DeviceAddress address) {
+  std::lock_guard lock(memories_mutex);
+  return std::any_of(memories.begin(), memories.end(),
+                     [&](const Memory* memory) { return memory->inside(address); });
 }
 
 // First fit. Fresh memory is NaN: nobody may rely on zeros.
@@ -118,6 +137,68 @@ std::size_t Memory::free_bytes() const {
   std::size_t free = bytes_;
   for (const auto& [offset, used] : used_) free -= used;
   return free;
+}
+
+std::size_t Memory::block_bytes(cuda::DeviceAddress address) const {
+  const auto block = used_.find(address - base());
+  return block == used_.end() ? 0 : block->second;
+}
+
+void join(Clock& into, const Clock& other) {
+  for (const auto& [stream, number] : other) {
+    std::uint64_t& known = into[stream];
+    known = std::max(known, number);
+  }
+}
+
+namespace {
+
+std::mutex reports_mutex;
+std::string reports;
+thread_local const Work* work_of_thread = nullptr;
+
+// `later` knew of `earlier` when it was issued.
+bool knew(const Clock& later, cuda::StreamHandle stream, std::uint64_t number) {
+  const auto known = later.find(stream);
+  return known != later.end() && known->second >= number;
+}
+
+}  // namespace
+
+void report(const std::string& text) {
+  std::lock_guard lock(reports_mutex);
+  reports += text + "\n";
+}
+std::string take_reports() {
+  std::lock_guard lock(reports_mutex);
+  return std::exchange(reports, {});
+}
+const Work* running() { return work_of_thread; }
+
+void Gpu::note(const Work& work, cuda::DeviceAddress address, std::size_t bytes, bool write,
+               const char* what) {
+  if (!options.check || bytes == 0) return;
+  const std::size_t begin = memory.offset(address);
+  Access now{begin, begin + bytes, write, work.stream, work.number, work.known, what};
+  for (const Access& before : accesses) {
+    const bool apart = before.end <= now.begin || now.end <= before.begin;
+    if (apart || !(before.write || now.write) || before.stream == now.stream) continue;
+    if (knew(now.known, before.stream, before.number) || knew(before.known, now.stream, now.number))
+      continue;
+    const auto text = [](const Access& a) {
+      return a.what + (a.write ? " writes" : " reads") + std::string(" offsets ") +
+             std::to_string(a.begin) + " to " + std::to_string(a.end);
+    };
+    report("not in order: " + text(before) + ", and on another stream " + text(now));
+  }
+  constexpr std::size_t kMost = 4096;
+  accesses.push_back(std::move(now));
+  if (accesses.size() > kMost) accesses.pop_front();
+}
+
+void Gpu::forget(cuda::DeviceAddress block) {
+  const std::size_t begin = memory.offset(block), end = begin + memory.block_bytes(block);
+  std::erase_if(accesses, [&](const Access& a) { return a.begin < end && begin < a.end; });
 }
 
 Gpu::~Gpu() {
@@ -166,8 +247,10 @@ void OpaqueStream::run() {
       if (gpu.options.delay_us != 0 && random() % 4 != 0)
         std::this_thread::sleep_for(
             std::chrono::microseconds(random() % (gpu.options.delay_us + 1)));
-      const Result result = work(gpu);
-      work = nullptr;
+      fake_cuda::work_of_thread = &work;
+      const Result result = work.run(gpu);
+      fake_cuda::work_of_thread = nullptr;
+      work.run = nullptr;
       lock.lock();
       if (result != kSuccess) gpu.fail(result);
     }

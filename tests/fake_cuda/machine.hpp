@@ -21,7 +21,7 @@ namespace troupe::fake_cuda {
 
 struct Options {
   int devices = 1, version = 13000;
-  bool stub = false, no_pinned = false;
+  bool stub = false, no_pinned = false, check = false;
   std::uint64_t memory = std::uint64_t{1} << 30;
   std::uint64_t delay_us = 0, seed = 1, order = 0;
   std::uint64_t out_of_memory_at = 0, launch_error_at = 0;
@@ -39,8 +39,16 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
+  static bool of_any(cuda::DeviceAddress address);  // of some GPU
+
   cuda::DeviceAddress allocate(std::size_t bytes);  // 0: there is none
   bool free(cuda::DeviceAddress address);
+  std::size_t block_bytes(cuda::DeviceAddress block) const;  // 0: there is none
+  std::size_t offset(cuda::DeviceAddress address) const { return address - base(); }
+  // Where the fake reaches the bytes, as an address.
+  cuda::DeviceAddress address_of(const char* view) const {
+    return view >= open_ && view < open_ + bytes_ ? base() + std::size_t(view - open_) : 0;
+  }
   bool inside(cuda::DeviceAddress address) const { return address - base() < bytes_; }
   // Where the fake reaches the bytes; null unless all of them are of one live block.
   char* view(cuda::DeviceAddress address, std::size_t bytes) const;
@@ -56,7 +64,30 @@ class Memory {
 };
 
 class Gpu;
-using Work = std::function<cuda::Result(Gpu&)>;
+
+// How far each stream has come, as far as somebody knows.
+using Clock = std::map<cuda::StreamHandle, std::uint64_t>;
+void join(Clock& into, const Clock& other);
+
+// What one item of work does to memory. Two of them are in order if the one that was issued later
+// knew of the other: through its stream, an event that it waits for, or the host, which has seen
+// the other's end.
+struct Access {
+  std::size_t begin, end;  // offsets
+  bool write = false;
+  cuda::StreamHandle stream = nullptr;
+  std::uint64_t number = 0;
+  Clock known;  // when it was issued
+  std::string what;
+};
+
+// An item of work, and when it was issued.
+struct Work {
+  std::function<cuda::Result(Gpu&)> run;
+  cuda::StreamHandle stream = nullptr;
+  std::uint64_t number = 0;
+  Clock known;
+};
 
 // One GPU while its primary context exists. One mutex guards all of it, streams and events too.
 class Gpu {
@@ -73,10 +104,22 @@ class Gpu {
   std::uint64_t allocations = 0, launches = 0, streams_made = 0;
   cuda::Result sticky = cuda::kSuccess;  // once an error, of every call
 
+  Clock host;                   // what the host has seen the end of
+  std::deque<Access> accesses;  // the last ones
   // With the mutex held:
   void fail(cuda::Result error);
   bool idle() const;
+  // That `work` reads or writes this memory; a conflict with what is not in order is reported.
+  void note(const Work& work, cuda::DeviceAddress address, std::size_t bytes, bool write,
+            const char* what);
+  void forget(cuda::DeviceAddress block);  // that is freed
 };
+
+// What was found wrong since the last call.
+void report(const std::string& text);
+std::string take_reports();
+// The work that the calling thread runs, for kernels that say what they touch.
+const Work* running();
 
 }  // namespace troupe::fake_cuda
 
@@ -91,6 +134,8 @@ struct OpaqueStream {
   fake_cuda::Gpu& gpu;
   std::mt19937_64 random;  // of its thread
   std::deque<fake_cuda::Work> items;
+  std::uint64_t issued = 0;
+  fake_cuda::Clock known;  // what its next item comes after
   bool busy = false, stopping = false;
   std::thread thread;
 };
@@ -100,6 +145,7 @@ struct OpaqueEvent {
   explicit OpaqueEvent(fake_cuda::Gpu& g) : gpu(g) {}
   fake_cuda::Gpu& gpu;
   std::uint64_t recorded = 0, reached = 0;
+  fake_cuda::Clock known;  // of the last record
 };
 
 }  // namespace troupe::cuda

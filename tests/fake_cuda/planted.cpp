@@ -45,8 +45,8 @@ void run_sound(std::uint64_t seed) {
   constexpr std::int64_t kRows = 5, kColumns = 70, kInner = 9;
   const std::vector<float> x = numbers(kRows * kColumns);
   std::vector<float> rows(kRows), columns(kColumns), soft(x.size()), product(kRows * kRows);
-  launch<device::ReduceRows<formula::SumOf, float>>(
-      2, 64, seed, {x.data(), rows.data(), kRows, kColumns, 1});
+  launch<device::ReduceRows<formula::SumOf, float>>(2, 64, seed,
+                                                    {x.data(), rows.data(), kRows, kColumns, 1});
   launch<device::ReduceColumns<formula::SumOf, float>>(
       2, 256, seed, {x.data(), columns.data(), 1, kRows, kColumns});
   launch<device::Rows<device::Softmax, float>>(

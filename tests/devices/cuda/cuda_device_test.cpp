@@ -31,6 +31,9 @@ cuda::Result add(const fake_cuda::Launched& launched) {
   const auto* x = *static_cast<const float* const*>(launched.arguments[1]);
   const float by = *static_cast<const float*>(launched.arguments[2]);
   const auto n = *static_cast<const std::int64_t*>(launched.arguments[3]);
+  static const auto touch = test::of_fake_cuda<fake_cuda::Touch>("troupe_fake_touch");
+  touch(x, std::size_t(n) * sizeof(float), 0);
+  touch(y, std::size_t(n) * sizeof(float), 1);
   for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] + by;
   return cuda::kSuccess;
 }
@@ -313,13 +316,42 @@ TEST_CASE("CUDA: a copy that the driver refuses fails its stream and who waits f
   CHECK(gpu.d.wait(before).ok());
 }
 
+namespace {
+
+// What the driver has found out of order since the last call.
+std::string reports() { return test::of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")(); }
+
+}  // namespace
+
+TEST_CASE("CUDA: a kernel that does not wait for an upload is reported") {
+  for (const bool waits : {true, false}) {
+    CAPTURE(waits);
+    Gpu gpu("check=1");
+    reports();
+    Tensor x = gpu.make(100), y = gpu.make(100);
+    std::promise<void> go;
+    gpu.host_kernels.enqueue([&] {  // the upload comes after it: kernels may have x
+      go.get_future().wait();
+      return ok_status();
+    });
+    const Ticket uploaded = gpu.device->copy(full(100, 3), x);
+    if (waits) gpu.device->stream().wait(uploaded);
+    CHECK(gpu.add_to(x, 1, y).ok());
+    go.set_value();
+    CHECK(gpu.d.wait(uploaded).ok());
+    CHECK(gpu.d.wait(gpu.device->stream().mark()).ok());
+    CHECK(contains(reports(), "a kernel reads") == !waits);
+  }
+}
+
 TEST_CASE("CUDA: random work gives what the host computes") {
+  reports();
   const unsigned seed = std::random_device()();
   MESSAGE("seed ", seed);
   for (unsigned round = 0; round < 12; ++round) {
     CAPTURE(round);
     std::mt19937 random(seed + round);
-    Gpu gpu("memory_mb=16,delay_us=30,seed=" + std::to_string(seed % 1000 + round));
+    Gpu gpu("memory_mb=16,delay_us=30,check=1,seed=" + std::to_string(seed % 1000 + round));
     struct Value {
       Tensor there;
       float expected;
@@ -364,5 +396,6 @@ TEST_CASE("CUDA: random work gives what the host computes") {
     gpu.d.destroy();
     for (auto& [tensor, expected] : fetched)
       REQUIRE(Tensor::same(tensor.reshaped(Shape{500}), full(500, expected)));
+    CHECK(reports() == "");
   }
 }
