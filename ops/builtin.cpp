@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 
@@ -18,15 +19,17 @@
 namespace troupe::ops {
 namespace {
 
-// What was asked for before the first use, and what came of it. The one mutable global of this
-// folder: the ISA level belongs to the process, as the processor does.
+// What was asked for before anything is computed, and what came of it. The one mutable global of
+// this folder: the ISA level belongs to the process, as the processor does.
 struct Choice {
   std::mutex mutex;
   int limit = 0;  // none
   CacheSizes caches;
   std::vector<void (*)(OpTable&)> extensions;
-  int level = 0;        // once loaded
-  bool adding = false;  // a kernel has asked how bf16 is added up
+  int level = 0;                                // once loaded
+  bool adding = false;                          // a kernel has asked how bf16 is added up
+  std::atomic<const OpTable*> table = nullptr;  // of that level; what was before it is not deleted
+  std::atomic<bool> settled = false;            // something may be computed with it
 };
 
 Choice& choice() {
@@ -115,9 +118,8 @@ void cap_libraries([[maybe_unused]] int level) {
 #endif
 }
 
-OpTable* load() {
-  Choice& c = choice();
-  std::lock_guard lock(c.mutex);
+// REQUIRES: the lock.
+const OpTable* load(Choice& c) {
   auto level = find_level(c.limit);
   TROUPE_CHECK(level.ok(), level.status().text());
   c.level = *level;
@@ -128,19 +130,23 @@ OpTable* load() {
   object.register_ops(
       table, [](void* to, const char*, void (*add)(OpTable&)) { add(*static_cast<OpTable*>(to)); });
   for (auto* extension : c.extensions) extension(*table);
+  c.table = table;
   return table;
 }
 
-Status before_use(std::string_view what) {
-  if (choice().level == 0) return ok_status();
+Status before_use(bool used, std::string_view what) {
+  if (!used) return ok_status();
   return failed_precondition(fmt::format("{} is set before the ops are first used", what));
 }
 
 }  // namespace
 
 const OpTable& builtin() {
-  static const OpTable* table = load();
-  return *table;
+  Choice& c = choice();
+  if (const OpTable* table = c.table.load()) return *table;
+  std::lock_guard lock(c.mutex);
+  const OpTable* table = c.table.load();
+  return *(table != nullptr ? table : load(c));
 }
 
 namespace detail {
@@ -202,22 +208,28 @@ int isa_level() {
   return *level;
 }
 
+void settle() { choice().settled = true; }
+
 Status limit_isa(int level) {
   if (level < 2 || level > kTileLevel)
     return invalid_argument(fmt::format("the ISA level is 2 to {}, not {}", kTileLevel, level));
   std::lock_guard lock(choice().mutex);
   if (level == choice().level) return ok_status();
   const bool same_kernels = std::min(level, choice().level) >= 4;
-  if (!same_kernels || choice().adding) TROUPE_TRY(before_use("the ISA level"));
+  TROUPE_TRY(before_use(same_kernels ? choice().adding : choice().settled.load(), "the ISA level"));
   TROUPE_TRY(const int found, find_level(level));
   choice().limit = level;
-  if (choice().level != 0) choice().level = found;
+  if (choice().level == 0) return ok_status();
+  if (same_kernels)
+    choice().level = found;
+  else
+    load(choice());
   return ok_status();
 }
 
 Status extend(void (*add)(OpTable& table)) {
   std::lock_guard lock(choice().mutex);
-  TROUPE_TRY(before_use("what a program adds"));
+  TROUPE_TRY(before_use(choice().level != 0, "what a program adds"));
   choice().extensions.push_back(add);
   return ok_status();
 }
@@ -232,8 +244,10 @@ Status set_cache_sizes(CacheSizes sizes) {
     return invalid_argument("cache sizes are positive");
   std::lock_guard lock(choice().mutex);
   if (sizes == choice().caches) return ok_status();
-  TROUPE_TRY(before_use("the cache sizes"));
+  TROUPE_TRY(before_use(choice().settled, "the cache sizes"));
   choice().caches = sizes;
+  if (choice().level != 0)
+    open_object(choice().level).set_cache_sizes(sizes.l1, sizes.l2, sizes.l3);
   return ok_status();
 }
 

@@ -25,9 +25,13 @@ std::string isa_name(int level);
 // Whether limit_isa can give this process exactly that level.
 bool can_compute_at(int level);
 
+// From now on limit_isa and set_cache_sizes are refused: this process has a kernel, or a session
+// whose other processes were told of the level. Until then both change what is loaded, so that a
+// worker, which has it loaded when it joins, takes the level of its master.
+void settle();
+
 // Whether products of bf16 are added up as AMX does. Kernels ask: until the first one has,
-// limit_isa changes between the two levels of x86-64-v4 even once the kernels are loaded, so that a
-// worker, which has them loaded when it joins, takes the level of its master.
+// limit_isa changes between the two levels of x86-64-v4 even once there are kernels.
 bool adds_by_tiles();
 
 // Whether this process may use AMX for bf16.

@@ -9,6 +9,7 @@
 #include "ops/cuda/host_kernel.hpp"
 #include "ops/fake_kernel.hpp"
 #include "ops/fake_list_kernel.hpp"
+#include "ops/isa.hpp"
 #include "ops/kernel_on_host.hpp"
 
 namespace troupe {
@@ -102,6 +103,7 @@ Expected<std::unique_ptr<Kernel>> KernelRegistry::make(const NodeDef& node, cons
       if (std::find(entry->types.begin(), entry->types.end(), *type) == entry->types.end())
         return unimplemented(fmt::format("the {} kernel of op {} does not take {}", device_type,
                                          node.op, dtype_name(*type)));
+  ops::settle();
   KernelSpec spec{node, op};
   TROUPE_TRY(auto kernel, entry->factory(spec));
   switch (entry->runs) {

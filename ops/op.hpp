@@ -111,13 +111,15 @@ const OpTable& builtin();
 Status extend(void (*add)(OpTable& table));
 
 // The ISA level in use: 2, 3 or 4 for x86-64-v2 to -v4, or ops::kTileLevel (ops/isa.hpp).
-// `limit_isa` must be called before the first builtin(), unless it changes between the last two.
+// `limit_isa` must be called before the first session or kernel; between the last two levels it
+// changes as long as no kernel has asked (ops/isa.hpp). What builtin() gave before has the kernels of
+// before.
 int isa_level();
 Status limit_isa(int level);
 
 // What Eigen is told about the caches, in bytes: it decides how products are blocked, and so their
 // bits. Fixed rather than asked of the machine, part of the numeric profile. Like limit_isa, it
-// must be set before the first builtin().
+// must be set before the first session or kernel.
 struct CacheSizes {
   std::int64_t l1 = 48 << 10, l2 = 1 << 20, l3 = 32 << 20;
   friend bool operator==(const CacheSizes&, const CacheSizes&) = default;

@@ -8,6 +8,7 @@
 #include "actors/runtime/master_shell.hpp"
 #include "actors/runtime/runtime.hpp"
 #include "core/log.hpp"
+#include "ops/isa.hpp"
 
 namespace troupe {
 namespace {
@@ -25,6 +26,7 @@ class ClusterRuntime final : public Runtime {
         stop_(cluster.stop),
         platform_(this_machine(system)),
         shell_(cluster, ops::builtin(), *platform_) {
+    ops::settle();
     shell_.tell_of_losses(std::move(hooks.lost));
     shell_.wait_at_most(hooks.join_within);
     if (owns_system_ && hooks.fault) tell_of_faults(platform_->actors(), std::move(hooks.fault));

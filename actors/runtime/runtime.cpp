@@ -166,6 +166,7 @@ Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor
   TROUPE_TRY(auto devices, make_devices(cluster, TaskId{0}));
   auto runtime = std::make_unique<LocalRuntime>(
       std::move(devices), system ? nullptr : actor_config(), system, std::move(hooks.fault));
+  ops::settle();
   runtime->spawn(cluster, ops::builtin());
   return std::unique_ptr<Runtime>(std::move(runtime));
 }

@@ -103,7 +103,7 @@ Status live_as_worker(const WorkerProcessOptions& options, OrphanWait& wait,
     TROUPE_TRY(here.listen, listen_towards(here.master));
   }
   const std::unique_ptr<Platform> machine = this_machine();
-  WorkerShell shell(std::move(here), ops::builtin(), *machine);
+  WorkerShell shell(std::move(here), ops::builtin, *machine);
   Status status = shell.begin();
   while (status.ok() && !shell.ended()) {
     if (shell.process() != 0 && !wait.is_joined()) wait.joined();

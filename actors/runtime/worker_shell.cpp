@@ -38,8 +38,9 @@ std::uint64_t smaller_limit(std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
-WorkerShell::WorkerShell(WorkerProcessOptions options, const OpTable& ops, Platform& platform)
-    : options_(std::move(options)), ops_(ops), platform_(platform), hub_(~0u, *this) {
+WorkerShell::WorkerShell(WorkerProcessOptions options, std::function<const OpTable&()> ops,
+                         Platform& platform)
+    : options_(std::move(options)), ops_(std::move(ops)), platform_(platform), hub_(~0u, *this) {
   words_.incarnation = platform_.random() | 1;  // 0 stands for any
   words_.job = options_.job;
   words_.listen_host = options_.announce.empty() ? options_.listen.host : options_.announce;
@@ -143,7 +144,7 @@ Expected<std::vector<std::string>> WorkerShell::host(const Welcome& welcome) {
     worker.devices.push_back(device.get());
     names.push_back(device->name().text());
   }
-  worker.ops = &ops_;
+  worker.ops = &ops_();  // of the master's level, since apply()
   worker.coordinator = master_;
   worker.hub = &hub_;
   worker.own_threads = platform_.own_threads();

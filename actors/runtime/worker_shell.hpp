@@ -29,8 +29,10 @@ namespace troupe {
 // REQUIRES: end() and wait() before it is destroyed, if begin() was called.
 class WorkerShell final : public HubOwner {
  public:
-  // `ops` and `platform` outlive it.
-  WorkerShell(WorkerProcessOptions options, const OpTable& ops, Platform& platform);
+  // `ops` is called once the level of the master is known. What it gives and `platform` outlive
+  // this.
+  WorkerShell(WorkerProcessOptions options, std::function<const OpTable&()> ops,
+              Platform& platform);
 
   // Listens and connects to the master. After an error, only end() and wait() may follow.
   Status begin();
@@ -71,7 +73,7 @@ class WorkerShell final : public HubOwner {
   Join words() const;
 
   const WorkerProcessOptions options_;
-  const OpTable& ops_;
+  const std::function<const OpTable&()> ops_;
   Platform& platform_;
   Join words_;  // of this process, without its number
   std::vector<std::unique_ptr<Device>> devices_;

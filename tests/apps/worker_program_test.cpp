@@ -1,11 +1,16 @@
 // Programs whose workers are the same program once more, as processes of their own.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <memory>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "tests/apps/command.hpp"
 #include "tests/apps/job_processes.hpp"
 #include "tests/apps/running_command.hpp"
+#include "tests/environment_variable.hpp"
 
 using namespace troupe::test;
 
@@ -32,4 +37,46 @@ TEST_CASE("a master survives a worker that dies as the job starts") {
     CHECK_MESSAGE((code == 0 || code == 75), code, train.output());
     if (code == 75) CHECK_MESSAGE(contains(train.output(), "worker"), train.output());
   }
+}
+
+TEST_CASE("a worker takes the level of its master, which knows of fewer instructions") {
+  const auto built = [](const std::string& level) {
+    return std::filesystem::exists(build_dir() + "/lib/libtroupe_ops_" + level + ".so");
+  };
+  const std::vector<std::string> train = {"train", "mnist-softmax", "--examples", "256", "--steps",
+                                          "3",     "--quiet",       "--output",   "json"};
+  int tried = 0;
+  for (const std::string level : {"v2", "v3", "v4"}) {
+    if (!built(level)) continue;
+    CAPTURE(level);
+    std::unique_ptr<RunningCommand> alone, master;
+    {
+      const EnvironmentVariable isa("TROUPE_ISA", level);
+      alone = std::make_unique<RunningCommand>(train);
+      std::vector<std::string> with = train;
+      with.insert(with.end(), {"--listen", "127.0.0.1:0", "--wait-for", "1", "--log", "info"});
+      master = std::make_unique<RunningCommand>(with);
+    }
+    if (alone->end() != 0) {  // the processor lacks that level
+      CHECK_MESSAGE(contains(alone->output(), "this processor"), alone->output());
+      continue;
+    }
+    const std::string waiting = "waiting for workers at ";
+    REQUIRE_MESSAGE(master->wait_for(waiting), master->output());
+    REQUIRE(master->wait_for(" wanted"));
+    const std::string said = master->output();
+    const auto begin = said.find(waiting) + waiting.size();
+    const std::string at = said.substr(begin, said.find(": ", begin) - begin);
+    RunningCommand worker({"worker", "--master", at, "--quiet"});
+    CHECK_MESSAGE(master->end() == 0, master->output());
+    CHECK_MESSAGE(worker.end() == 0, worker.output());
+    const auto hash = [](const std::string& output) {
+      const auto from = output.find("params_sha256");
+      return from == std::string::npos ? "none" : output.substr(from, 16 + 64);
+    };
+    CHECK(hash(alone->output()) != "none");
+    CHECK(hash(master->output()) == hash(alone->output()));
+    ++tried;
+  }
+  CHECK(tried > 0);
 }

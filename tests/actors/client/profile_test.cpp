@@ -38,7 +38,7 @@ TEST_CASE("the numeric profile names the libraries of the kernels and Eigen's ca
 }
 
 TEST_CASE("a worker that cannot compute as the master does refuses to join, with the reason") {
-  ops::builtin();  // from here on the cache sizes of this process are chosen
+  ops::settle();  // from here on the cache sizes of this process are chosen
   CHECK(answer_to(numeric_profile()).ok());
   NumericProfile other = numeric_profile();
   other.l2 *= 2;

@@ -161,7 +161,8 @@ Status SimProcess::become_master(Cluster cluster, std::vector<TaskId> tasks) {
 }
 
 Status SimProcess::become_worker(WorkerProcessOptions options) {
-  worker_ = std::make_unique<WorkerShell>(std::move(options), *machine_.ops, *this);
+  worker_ = std::make_unique<WorkerShell>(
+      std::move(options), [ops = machine_.ops]() -> const OpTable& { return *ops; }, *this);
   worker_->hub().limit_early(machine_.early);
   return worker_->begin();
 }

@@ -1,40 +1,17 @@
 // The fake driver of tests/fake_cuda, for tests of this process.
 #pragma once
 
-#include <stdlib.h>
-
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "devices/cuda/driver.hpp"
+#include "tests/environment_variable.hpp"
 #include "tests/fake_cuda/fake_cuda.hpp"
 #include "tests/paths.hpp"
 
 namespace troupe::test {
 
 inline cuda::Search fake_cuda_search() { return {{build_dir() + "/fake-cuda"}, false}; }
-
-// A variable of the environment has that value while this lives. For tests without other threads.
-class EnvironmentVariable {
- public:
-  EnvironmentVariable(const char* name, const std::string& value) : name_(name) {
-    if (const char* before = getenv(name)) before_ = before;
-    setenv(name, value.c_str(), 1);
-  }
-  ~EnvironmentVariable() {
-    if (before_)
-      setenv(name_, before_->c_str(), 1);
-    else
-      unsetenv(name_);
-  }
-  EnvironmentVariable(const EnvironmentVariable&) = delete;
-  EnvironmentVariable& operator=(const EnvironmentVariable&) = delete;
-
- private:
-  const char* const name_;
-  std::optional<std::string> before_;
-};
 
 // What the fake driver is like.
 struct FakeCuda : EnvironmentVariable {
