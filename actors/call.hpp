@@ -24,6 +24,7 @@ struct CallResult {
   CommitNumber committed = 0;  // 0: the run wrote nothing
   CommitNumber seen = 0;       // nothing that it saw is of a later commit
   CommitNumber snapshot = 0;   // of the variables that a run read
+  CommitNumber behind = 0;     // of an immediate run (RunAnswer::behind)
   bool moved = false;          // the place of a dataset or the draws, but the run wrote nothing
   JobPlace place;              // of a run that asked for it
   CompiledId compiled = 0;

@@ -111,6 +111,7 @@ struct RunStep {
   bool with_place = false;
   std::shared_ptr<const std::string> note;  // what is kept with its commit; null: none
   OnNan on_nan = OnNan::commit;
+  Commit commit = Commit::checked;
   // The run restores a job, which goes on from this place if it commits (RunRequest::resume).
   std::shared_ptr<const JobPlace> resume;
   std::shared_ptr<Call> call;

@@ -234,6 +234,12 @@ struct GrantReturned {
   RunId run;
 };
 
+// When the updates of a run are made.
+enum class Commit : std::uint8_t {
+  checked = 0,    // only if nothing that it read has changed since; otherwise it is done again
+  immediate = 1,  // as soon as they are computed, whatever has changed since
+};
+
 // What becomes of a run that fetches what is no number (NaN).
 enum class OnNan : std::uint8_t {
   commit = 0,  // as of any other

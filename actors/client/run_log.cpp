@@ -185,6 +185,8 @@ void RunLog::close(std::deque<Entry>::iterator entry, const CallResult& result) 
   }
   if (writes_down() && by_chance(code))
     forget(fmt::format("a run ended with {} since the state was kept", code_name(code)));
+  if (writes_down() && result.behind != 0)
+    forget("a run since the state was kept made updates of values that others had changed");
 }
 
 void RunLog::forget(const std::string& why) {

@@ -24,9 +24,9 @@ namespace troupe {
 //
 // The log is broken, until a state is kept again, by anything that may not repeat with the same
 // result: a run that was ended by its deadline or its client, concurrent runs of several clients if
-// their order matters, or too many runs. It is also broken if not everything was entered. Runs that
-// take elements of queues must not be concurrent: the one that took the older element may be the
-// one that commits later.
+// their order matters, an immediate run whose values others had changed, or too many runs. It is
+// also broken if not everything was entered. Runs that take elements of queues must not be
+// concurrent: the one that took the older element may be the one that commits later.
 class RunLog {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // of feeds and notes

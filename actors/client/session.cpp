@@ -638,6 +638,7 @@ void enter(const Step& step, const std::vector<Tensor>& feeds, const RunOptions&
   RunOptions again = options;
   again.timeout.reset();
   again.dropped.reset();  // already counted
+  again.staleness.reset();
   again.durable = false;  // the client already waits
   auto same = std::const_pointer_cast<Step>(step.shared_from_this());
   run.logged = core.log.enter(
@@ -708,6 +709,7 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   message.timeout = options.timeout && *options.timeout < kLongest ? *options.timeout : kNever;
   message.with_place = step.with_place;
   message.on_nan = options.on_nan;
+  message.commit = options.commit;
   message.resume = step.resume;
   if (options.note) message.note = std::make_shared<const std::string>(*options.note);
   run.call = attach_call(core, message);
@@ -719,8 +721,10 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
             [](const MasterActor& master, RunStep m) { send_inline(master, std::move(m)); });
 }
 
-// Counts a run that was not committed because of a NaN.
-void count_dropped(const RunOptions& options, const CallResult& result) {
+// Tells how stale a run was, and counts one that was not committed because of a NaN.
+void count(const RunOptions& options, const CallResult& result) {
+  if (options.staleness && options.commit == Commit::immediate && result.committed != 0)
+    options.staleness->note(result.behind);
   if (options.on_nan != OnNan::drop || !options.dropped || result.committed != 0) return;
   if (std::any_of(result.fetches.begin(), result.fetches.end(),
                   [](const Tensor& value) { return value.has_nan(); }))
@@ -750,7 +754,7 @@ Expected<CallResult> run_in_this_runtime(Step& step, const std::vector<Tensor>& 
     const bool waited = here && here->work([&] { return run.call->done(); });
     CallResult& result = run.wait(!waited);
     if (result.status.ok()) {
-      count_dropped(options, result);
+      count(options, result);
       return std::move(result);
     }
     // If many steps are compiled, the least recently used are unloaded: compile it again.
@@ -850,7 +854,7 @@ void PendingRun::cancel() {
 Expected<std::vector<Tensor>> PendingRun::State::fetched() {
   const CallResult& result = wait();
   if (!result.status.ok()) return result.status;
-  if (!counted.exchange(true)) count_dropped(options, result);
+  if (!counted.exchange(true)) count(options, result);
   return result.fetches;
 }
 
@@ -936,6 +940,8 @@ PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& opti
   pending.state_ = std::make_shared<PendingRun::State>();
   pending.state_->options.on_nan = options.on_nan;
   pending.state_->options.dropped = options.dropped;
+  pending.state_->options.commit = options.commit;
+  pending.state_->options.staleness = options.staleness;
   pending.state_->options.durable = options.durable;
   troupe::start(*state_, std::move(feeds), options, *pending.state_);
   return pending;

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/client/staleness.hpp"
 #include "actors/cluster.hpp"
 #include "core/ids.hpp"
 #include "core/status.hpp"
@@ -53,6 +54,21 @@ struct RunOptions {
   // of one process a round of messages. A dropped run has used its dataset elements and its random
   // numbers; an element that it dequeued returns to the queue, for the next run.
   OnNan on_nan = OnNan::commit;
+  // When the run's updates are made. `checked`: all is as if one run came after the other. A run
+  // that read what another one has changed meanwhile is done again, unseen, and costs its time
+  // twice.
+  // `immediate` is for asynchronous training, of several threads or of one that starts several runs
+  // at once. The run is done once, and its updates are made to the values of that moment, though
+  // they were computed from those of its start. Less is promised then:
+  //   - Still, all that it reads is of one moment; of its updates all are made, once, or none; and
+  //     nobody sees a part of them.
+  //   - Its gradients may be of older values than those that it updates (`staleness`).
+  //   - An assignment replaces what others have written since: use updates and AssignAdd.
+  //   - Results depend on timing. A session that keeps its state (Session::keep) cannot repeat a
+  //     stale run, so a loss before the state is kept again ends it.
+  Commit commit = Commit::checked;
+  // If given, is told of each immediate run that commits how stale it was.
+  std::shared_ptr<Staleness> staleness = {};
   // If given, counts the runs that OnNan::drop has dropped.
   std::shared_ptr<std::atomic<std::int64_t>> dropped = {};
   // The run returns once a checkpoint of the session's Job contains its effects, or, if it wrote

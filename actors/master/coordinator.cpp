@@ -155,6 +155,7 @@ void Coordinator::run(const RunRequest& request, Instant now, Outputs& out) {
   run.deadline = request.deadline;
   run.note = request.note;
   run.on_nan = request.on_nan;
+  run.commit = request.commit;
   run.with_place = request.with_place;
   run.resume = request.resume;
   settle(now, out);
@@ -384,6 +385,15 @@ bool Coordinator::conflicts(const Run& run) const {
   });
 }
 
+// An immediate run only for a queue: its element may be one that another run has taken.
+bool Coordinator::must_repeat(const Run& run) const {
+  if (run.commit == Commit::checked) return conflicts(run);
+  return std::any_of(run.done.begin(), run.done.end(), [&](const auto& part) {
+    const Uses taken{{}, {}, part.second.uses.own_dequeues, {}};
+    return rules_.conflicts(last_writes_, taken, run.attempt.snapshot);
+  });
+}
+
 // The run that has the numbers to itself, if any. While it waits for a queue others must go on,
 // since they may enqueue what it waits for.
 const Coordinator::Run* Coordinator::alone() const {
@@ -407,12 +417,14 @@ void Coordinator::give_numbers(Instant now, Outputs& out) {
     const Run* first = alone();
     if (first && first->phase != Phase::ready) return;
     Run& run = *runs_.find(first ? first->id : ready.front());
-    if (conflicts(run)) {
+    if (must_repeat(run)) {
       ++counters_.conflicts;
       ++run.conflicts;
       start(run, true, now, out);  // keeps its feeds and marked elements
       live_.soon(now, Instant{0});
     } else {
+      const bool stale = run.commit == Commit::immediate && conflicts(run);
+      run.behind = stale ? decided_ - run.attempt.snapshot : 0;
       prepare(run, now, out);
     }
   }
@@ -584,6 +596,7 @@ void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instan
   places_.end(run.step->datasets, run.elements, reply.status.ok(), run.used_elements());
   reply.seen = decided_;
   reply.snapshot = run.attempt.snapshot;
+  if (committed != 0) reply.behind = run.behind;
   if (reply.status.ok()) {
     reply.place = std::move(run.place);
     reply.fetches = run.fetches();

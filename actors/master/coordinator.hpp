@@ -37,6 +37,7 @@ struct RunRequest {
   // commit number; if it fails, nothing has changed. Only before all other runs, which wait for it.
   // REQUIRES: a commit number of at least 1.
   std::shared_ptr<const JobPlace> resume = {};
+  Commit commit = Commit::checked;
 };
 
 // The state machine that turns run requests into attempts, assigns commit numbers, decides commits,
@@ -59,6 +60,9 @@ struct RunRequest {
 // A run whose step has the fast path is granted the next number at its start if no other run is
 // under way; until it reports whether it used the number, no other run gets one. When another run
 // needs a number, the grant is revoked, so that it need not wait for the granted run.
+//
+// A run with Commit::immediate has no conflicts over what it read: it gets a number when it has
+// computed its updates, and its answer says how far behind its snapshot was.
 //
 // A run with `patience` conflicts has the numbers to itself until it is over or waits for a queue:
 // it is then repeated at most once for each run that had them before.
@@ -262,6 +266,7 @@ class Coordinator {
   CommitNumber min_live() const;
   bool number_is_free() const;
   bool conflicts(const Run& run) const;
+  bool must_repeat(const Run& run) const;
   const Run* alone() const;
   void give_numbers(Instant now, Outputs& out);
   void revoke(Run& run, Outputs& out) const;

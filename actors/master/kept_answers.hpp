@@ -19,7 +19,10 @@ struct RunAnswer {
   JobPlace place;                // as of the snapshot, if asked for and ok
   CommitNumber seen = 0;         // it saw nothing of a later commit
   CommitNumber snapshot = 0;     // of the variables that it read
-  bool moved = false;            // it moved places of datasets or draws without a commit
+  // Of an immediate run: how many commits there were since its snapshot, if one of them changed
+  // what it read; else 0.
+  CommitNumber behind = 0;
+  bool moved = false;  // it moved places of datasets or draws without a commit
 };
 
 // Makes repeated requests harmless: an answer is kept, and repeated, until the client acknowledges

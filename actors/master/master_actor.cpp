@@ -326,7 +326,7 @@ void run_step(MasterSelf self, RunStep& message) {
     const Instant deadline = message.timeout == kNever ? kNever : now + message.timeout;
     coordinator.run(
         {message.run, run->step, deadline, std::move(message.acknowledged), message.with_place,
-         std::move(message.note), message.on_nan, std::move(message.resume)},
+         std::move(message.note), message.on_nan, std::move(message.resume), message.commit},
         now, out);
   });
 }

@@ -47,6 +47,8 @@ class RunTable {
     DatasetPlaces::Elements elements;         // taken at its first start
     std::shared_ptr<const std::string> note;  // kept with its commit; null: none
     OnNan on_nan = OnNan::commit;
+    Commit commit = Commit::checked;
+    CommitNumber behind = 0;  // RunAnswer::behind, once it is being prepared
     bool with_place = false;
     JobPlace place;                          // with_place: as of the attempt's start
     std::shared_ptr<const JobPlace> resume;  // the place of a job that it restores; null: none

@@ -346,6 +346,7 @@ void Sessions::ended(RunAnswer& answer, Outputs& out) {
   result.committed = answer.committed;
   result.seen = answer.seen;
   result.snapshot = answer.snapshot;
+  result.behind = answer.behind;
   result.moved = answer.moved;
   result.place = std::move(answer.place);
   if (result.status.ok()) {

@@ -137,10 +137,10 @@ struct Group {
   bool by_name = false;  // left out unless it is named
 };
 // The channel's comes first whatever was asked: it forks, and after it there are threads.
-constexpr Group kGroups[] = {{"channel", channel_rows},   {"embedding", bench_embedding, true},
-                             {"executor", executor_rows}, {"kernels", kernel_group},
-                             {"soak", bench_soak, true},  {"step", bench_step},
-                             {"train", bench_train}};
+constexpr Group kGroups[] = {
+    {"channel", channel_rows},   {"async", bench_async, true}, {"embedding", bench_embedding, true},
+    {"executor", executor_rows}, {"kernels", kernel_group},    {"soak", bench_soak, true},
+    {"step", bench_step},        {"train", bench_train}};
 
 Status check_groups(const std::vector<std::string>& wanted) {
   std::vector<std::string> known;
@@ -232,7 +232,7 @@ void add_bench(CommandLine& line) {
   auto cluster = std::make_shared<std::string>("local");
   Command c = line.command("bench", "Measure, e.g. troupe bench step --output json");
   c.option("groups", options->groups,
-           "executor, step, channel, kernels, train (default: these five), embedding, soak");
+           "executor, step, channel, kernels, train (default: these five), async, embedding, soak");
   c.option("--only", options->only, "run only rows whose name contains this");
   c.option("--peer", options->peers, "also run torch, tensorflow or both, in turns with our rows")
       .one_of({"torch", "tensorflow"})

@@ -15,9 +15,9 @@ namespace troupe {
 
 // What was asked of `troupe bench`.
 struct BenchOptions {
-  std::vector<std::string>
-      groups;  // executor, step, channel, kernels, train, embedding, soak; empty: the first five
-  std::string only;  // rows whose name contains this
+  std::vector<std::string> groups;  // executor, step, channel, kernels, train, async, embedding,
+                                    // soak; empty: the first five
+  std::string only;                 // rows whose name contains this
   std::vector<std::string>
       peers;  // "torch", "tensorflow": run these in the same call, where they have the row
   int rounds = 5;
@@ -72,6 +72,12 @@ Expected<std::vector<BenchRow>> bench_soak(const BenchOptions& options);
 // step with sparse gradients, in turns. Runs only when it is named: it takes 1 GB, twice with a
 // peer.
 Expected<std::vector<BenchRow>> bench_embedding(const BenchOptions& options);
+
+// Rows async.{two_clients,pipelined}.{checked,immediate} in steps/s: training steps of two clients
+// on two workers beside those of one, and up to four at once over two FAKE devices beside one after
+// another, with Commit::checked and Commit::immediate; `staleness` in JSON. Runs only when it is
+// named.
+Expected<std::vector<BenchRow>> bench_async(const BenchOptions& options);
 
 // Rows train.{mlp,lenet,resnet20,char_lstm,char_lstm_unrolled,char_lstm_loop}.t{1,2} in ms a step,
 // with the params_sha256 after the steps before the clock starts, and train.lenet.peak_bytes beside

@@ -10,6 +10,22 @@ expect "the same bits over threads, replicas and processes" cases actors \
 expect "rows and whole gradients mean the same" cases ops \
   "a table changes by the rows*,rows of several Gathers*,a lazy optimizer*"
 
+echo "== asynchronous training =="
+expect "immediate runs are done once, whole, and tell how stale they were" cases actors "*immediate run*"
+expect "the master repeats none of them for what it read" cases protocol "*immediate run*"
+together() {
+  "$TROUPE" bench async --only immediate --rounds "${ROUNDS:-5}" --quiet --output json >"$scratch/async" || return 1
+  jq -r '.[] | "\(.name): \(.value) steps/s beside \(.peer_value) of \(.peer), staleness \(.staleness)"' \
+    "$scratch/async" >"$scratch/figures"
+  figure "at once" "$(paste -sd ';' "$scratch/figures")"
+  jq -e 'length == 2 and all(.ratio >= 1.6)' "$scratch/async" >"$scratch/log"
+}
+holds=1
+for _ in 1 2 3; do
+  if together; then holds=0; break; fi
+done
+expect "two clients on two workers, and steps over two devices at once, make 1.6 times the steps" test $holds = 0
+
 echo "== time of a step =="
 peer=()
 python=${PYTHON:-python3}

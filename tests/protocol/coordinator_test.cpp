@@ -234,6 +234,40 @@ TEST_CASE_FIXTURE(Fixture, "the first committer wins and the other is done again
   CHECK(coordinator.tables().last_writers == 0);
 }
 
+TEST_CASE_FIXTURE(Fixture, "an immediate run is done once, and says how far behind it was") {
+  const auto immediate = [&](std::uint64_t n) {
+    RunRequest request{{7, n}, shape({1})};
+    request.commit = Commit::immediate;
+    coordinator.run(request, now, out);
+  };
+  for (std::uint64_t n : {0, 1, 2, 3}) immediate(n);
+  commit(0, {{42}, {42}, {}, {}});
+  commit(1, {{42}, {42}, {}, {}});
+  commit(2, {{43}, {42}, {}, {}});  // nobody has changed what it read
+  commit(3, {{42}, {42}, {}, {}});
+  CHECK(coordinator.counters().conflicts == 0);
+  CHECK(coordinator.counters().attempts == 4);
+  for (std::uint64_t n : {0, 1, 2, 3}) CHECK(answer(n).committed == n + 1);
+  CHECK(answer(0).behind == 0);
+  CHECK(answer(1).behind == 1);
+  CHECK(answer(2).behind == 0);
+  CHECK(answer(3).behind == 3);
+  CHECK(coordinator.tables().last_writers == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an immediate run whose element of a queue is another's is repeated") {
+  run(0, shape({1}));
+  RunRequest request{{7, 1}, shape({1})};
+  request.commit = Commit::immediate;
+  coordinator.run(request, now, out);
+  commit(0, {{}, {}, {}, {42}});
+  auto loser = done(started(1), 0, 1);
+  loser.uses.own_dequeues = {42};
+  send(loser);
+  CHECK(coordinator.counters().conflicts == 1);
+  CHECK(started(1).snapshot == 1);
+}
+
 TEST_CASE_FIXTURE(Fixture, "blind updates do not conflict") {
   run(0, shape({1}));
   run(1, shape({1}));

@@ -63,6 +63,20 @@ TEST_CASE("runs since a state are done again in order, and what failed is to fai
   CHECK(n.repeat().empty());
 }
 
+TEST_CASE("an immediate run whose values others had changed cannot be done again") {
+  Notebook n;
+  CallResult result = result_of(1);
+  n.log.answered(n.log.enter({}, 8, n.run(1)), result);
+  CHECK(n.repeat() == std::vector<int>{1});
+  result.committed = 3;
+  result.behind = 1;
+  n.log.answered(n.log.enter({}, 8, n.run(2)), result);
+  CHECK(contains(n.broken(), "updates of values that others had changed"));
+  n.log.kept();
+  n.done(3, 4);
+  CHECK(n.repeat() == std::vector<int>{3});
+}
+
 TEST_CASE("small fetches are compared") {
   CallResult a = result_of(1), b = result_of(1);
   a.fetches = {Tensor::scalar(1.f)};
