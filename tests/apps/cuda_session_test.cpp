@@ -6,33 +6,18 @@
 #include <cmath>
 
 #include "apps/troupe.hpp"
+#include "tests/apps/emulated_gpu.hpp"
 #include "tests/contains.hpp"
-#include "tests/devices/cuda/fake_driver.hpp"
 #include "tests/same_bits.hpp"
 
 using namespace troupe;
 using troupe::test::contains;
+using troupe::test::Emulated;
+using troupe::test::most_apart;
 using troupe::test::same_bits;
+using troupe::test::with_gpu;
 
 namespace {
-
-// The driver and the compiler of the tests are all that is found.
-struct Emulated {
-  explicit Emulated(const std::string& options = "", bool compiler = true)
-      : path("TROUPE_CUDA_PATH", build_dir() + "/fake-cuda" +
-                                     (compiler ? ":" + build_dir() + "/fake-nvrtc" : "") + ":-"),
-        fake(options) {}
-  const test::EnvironmentVariable path;
-  const test::FakeCuda fake;
-};
-
-Cluster with_gpu(bool gpu = true) {
-  Cluster cluster;
-  cluster.threads = 1;
-  cluster.devices = {"CPU"};
-  if (gpu) cluster.devices.push_back("CUDA");
-  return cluster;
-}
 
 // Bytes that the device of that kind has held at most.
 std::size_t peak_of(Session& session, std::string_view kind) {
@@ -116,22 +101,7 @@ std::vector<Tensor> train(const Optimizer& optimizer, bool gpu) {
   for (int i = 0; i < 6; ++i) all.push_back(step.run(std::vector<Tensor>{})[0]);
   for (auto& [name, value] : value_or_throw(session.try_variables())) all.push_back(value);
   CHECK((peak_of(session, "cuda") > 0) == gpu);
-  return all;
-}
-
-double most_apart(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  REQUIRE(a.size() == b.size());
-  double most = 0;
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    REQUIRE(a[k].shape() == b[k].shape());
-    if (a[k].dtype() != DType::f32) {
-      CHECK(Tensor::same(a[k], b[k]));
-      continue;
-    }
-    for (std::int64_t i = 0; i < a[k].elements(); ++i)
-      most = std::max(most, double(std::abs(a[k].data<float>()[i] - b[k].data<float>()[i])));
-  }
-  return most;
+  return test::on_heap(all);
 }
 
 template <class Optimizer>

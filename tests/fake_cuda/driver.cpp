@@ -306,7 +306,9 @@ Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
 }
 Result cuMemAlloc_v2(DeviceAddress* address, std::size_t bytes) {
   return on_gpu([&](Gpu& gpu, auto&) {
-    if (++gpu.allocations == gpu.options.out_of_memory_at) return kOutOfMemory;
+    const std::uint64_t number = ++gpu.allocations;
+    if (number == gpu.options.out_of_memory_at || number >= gpu.options.out_of_memory_from)
+      return kOutOfMemory;
     *address = gpu.memory.allocate(bytes);
     return *address != 0 ? kSuccess : kOutOfMemory;
   });

@@ -11,6 +11,8 @@
 //   delay_us=N seed=N   three of four work items begin up to so much later (default 0)
 //   order=N             seed of the order of a kernel's blocks and threads (default 0: one by one)
 //   out_of_memory_at=N  the N-th allocation of device memory finds none, once
+//   out_of_memory_from=N
+//                       that one and all after it
 //   no_pinned=1         there is no pinned host memory
 //   launch_error_at=N error=E
 //                       the N-th launch that runs fails with E (default 700), and everything after
@@ -18,7 +20,7 @@
 //   order,
 //                       is reported, and memory of another GPU; kernels are seen to touch where
 //                       their arguments point to, or say what they touch
-// The last eight are read when a GPU's context is first retained, the others whenever asked for.
+// The last nine are read when a GPU's context is first retained, the others whenever asked for.
 #pragma once
 
 #include <cstddef>

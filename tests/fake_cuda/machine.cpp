@@ -67,6 +67,8 @@ Options Options::from_environment() {
       o.order = value;
     else if (key == "out_of_memory_at")
       o.out_of_memory_at = value;
+    else if (key == "out_of_memory_from")
+      o.out_of_memory_from = value;
     else if (key == "launch_error_at")
       o.launch_error_at = value;
     else if (key == "error")

@@ -24,7 +24,7 @@ struct Options {
   bool stub = false, no_pinned = false, check = false;
   std::uint64_t memory = std::uint64_t{1} << 30;
   std::uint64_t delay_us = 0, seed = 1, order = 0;
-  std::uint64_t out_of_memory_at = 0, launch_error_at = 0;
+  std::uint64_t out_of_memory_at = 0, out_of_memory_from = ~std::uint64_t{0}, launch_error_at = 0;
   int error = cuda::kIllegalAddress;
 
   static Options from_environment();  // ends the process on what it does not know

@@ -1,0 +1,105 @@
+// Networks of all kinds of layers on the emulated GPU: the CPU's losses within bounds, and the same
+// bits twice. Not run on hardware.
+#include <doctest/doctest.h>
+
+#include "apps/char_lstm.hpp"
+#include "tests/apps/emulated_gpu.hpp"
+#include "tests/contains.hpp"
+#include "tests/same_bits.hpp"
+
+using namespace troupe;
+
+namespace {
+
+// Losses of a few steps, then the variables.
+using Trained = std::vector<Tensor> (*)(bool gpu);
+
+std::vector<Tensor> losses_and_variables(Graph& g, Output loss, Op update, bool gpu) {
+  Session session(g, test::with_gpu(gpu));
+  session.init();
+  auto step = session.compile({loss}, {update});
+  std::vector<Tensor> all;
+  for (int i = 0; i < 4; ++i) all.push_back(step.run(std::vector<Tensor>{})[0]);
+  for (auto& [name, value] : value_or_throw(session.try_variables())) all.push_back(value);
+  return test::on_heap(all);
+}
+
+void check_trained(Trained train, double apart) {
+  const std::vector<Tensor> cpu = train(false);
+  std::vector<Tensor> once;
+  for (const char* fake : {"check=1", "check=1,delay_us=100,seed=3,order=5"}) {
+    INFO(fake);
+    const test::Emulated emulated(fake);
+    const std::vector<Tensor> got = train(true);
+    CHECK(test::most_apart(got, cpu) < apart);
+    if (once.empty()) once = got;
+    CHECK(test::same_bits(got, once));
+    CHECK(std::string(test::of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")()) == "");
+  }
+}
+
+std::vector<Tensor> train_lstm(bool gpu) {
+  Graph g(7);
+  auto [x, y] = data::tales(2000, {.window = 10, .stride = 5})
+                    .shuffle(400, 1)
+                    .repeat()
+                    .batch(8, data::Remainder::drop)
+                    .outputs(g);
+  CharLstm model(g.scope("lstm"), {.units = 12, .dropout = 0.2});
+  auto training = model.train();
+  const Output by_time = transpose(x, {.perm = {1, 0}}), next = transpose(y, {.perm = {1, 0}});
+  Output loss = mean(softmax_cross_entropy(model(by_time).logits, reshape(next, {-1})));
+  const auto gradients = optim::clip_by_global_norm(optim::gradients(loss), 1);
+  return losses_and_variables(g, loss, optim::Adam{.lr = 0.01}.apply(gradients), gpu);
+}
+
+struct Pictures : nn::Module {
+  using Module::Module;
+  nn::Conv2d conv{*this, "conv", 1, 4, 3, {.stride = 2}};
+  nn::BatchNorm norm{*this, "norm", 4};
+  nn::Dropout drop{*this, "drop", 0.3};
+  nn::LayerNorm rows{*this, "rows", 4 * 7 * 7};
+  nn::Linear out{*this, "out", 4 * 7 * 7, 10};
+  Output operator()(Output images) const {
+    Output x = relu(norm(conv(reshape(images, {-1, 28, 28, 1}))));
+    x = max_pool(x, {2, 2}, {2, 2});
+    return out(rows(drop(reshape(x, {-1, 4 * 7 * 7}))));
+  }
+};
+
+// By plain gradient descent: rules that divide by the size of a gradient turn rounding into steps.
+std::vector<Tensor> train_pictures(bool gpu) {
+  Graph g(5);
+  auto [images, labels] =
+      data::digits(64, data::Split::train).shuffle(64, 1).batch(8).repeat().outputs(g);
+  Pictures net(g.scope("net"));
+  auto training = net.train();
+  Output loss = mean(softmax_cross_entropy(net(images), labels));
+  return losses_and_variables(g, loss, optim::Momentum{.lr = 0.05}.minimize(loss), gpu);
+}
+
+// A table of which each step reads and changes few rows.
+std::vector<Tensor> train_table(bool gpu) {
+  Graph g(6);
+  auto [images, labels] =
+      data::digits(64, data::Split::train).shuffle(64, 1).batch(8).repeat().outputs(g);
+  struct Net : nn::Module {
+    using Module::Module;
+    nn::Embedding table{*this, "table", 10, 16};
+    nn::Linear in{*this, "in", 784, 16};
+  } net(g.scope("net"));
+  Output loss = mean(square(net.in(images)-net.table(labels)));
+  return losses_and_variables(g, loss, optim::Adagrad{.lr = 0.01}.minimize(loss), gpu);
+}
+
+}  // namespace
+
+TEST_CASE("an LSTM over characters trains on a GPU as on the CPU") {
+  check_trained(train_lstm, 1e-4);
+}
+
+TEST_CASE("convolutions, norms, pools and dropout train on a GPU as on the CPU") {
+  check_trained(train_pictures, 1e-4);
+}
+
+TEST_CASE("a table of rows trains on a GPU as on the CPU") { check_trained(train_table, 1e-4); }
