@@ -18,6 +18,14 @@ std::uint64_t hash_shape(std::uint64_t h, const Tensor& t) {
   return hash_combine(h, std::uint64_t(t.rank()));
 }
 
+// "variable 'w'", or "variable 'w' and 3 more".
+std::string variables_of(const std::vector<std::string>& names) {
+  if (names.empty()) return "no variable";
+  const std::size_t more = names.size() - 1;
+  return "variable '" + names.front() + "'" +
+         (more > 0 ? " and " + std::to_string(more) + " more" : "");
+}
+
 }  // namespace
 
 const VariableTypes::Write* VariableTypes::AttemptLog::find(const WriteKey& key) const {
@@ -408,7 +416,8 @@ void VariableStore::applied(std::uint64_t task, Expected<std::vector<Tensor>> va
       committed_applied(std::move(values).value(), out);
     else
       fail_all(data_loss("container " + name_ + " could not apply commit " +
-                         std::to_string(committing_.front().s) + ": " + values.status().text()),
+                         std::to_string(committing_.front().s) + ", which writes " +
+                         variables_of(committing_.front().names) + ": " + values.status().text()),
                out);
     return;
   }

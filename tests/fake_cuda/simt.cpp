@@ -60,6 +60,17 @@ char* map_memory(std::size_t bytes) {
 }
 
 struct Fiber {
+  Fiber() = default;
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+  ~Fiber() {  // with the thread of the host: each is two of the process's mappings
+    if (!stack) return;
+#if defined(__SANITIZE_THREAD__) || defined(TROUPE_SIMT_TSAN)
+    __tsan_destroy_fiber(tsan);
+#endif
+    munmap(stack - kGuard, kStack + kGuard);
+  }
+
   void* top = nullptr;
   char* stack = nullptr;  // null: the thread's own
   [[maybe_unused]] void* asan = nullptr;
@@ -87,6 +98,12 @@ struct Warp {
 // The launches of one thread of the host.
 class Machine {
  public:
+  Machine() = default;
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+  ~Machine() {
+    if (region_) munmap(region_, kRegion);
+  }
   void run(const Launch& launch, void (*body)(const void*), const void* args);
   void meet_block(Place at);
   const std::uint64_t* meet_warp(unsigned mask, WarpOp op, std::uint64_t value, Place at);
