@@ -1752,9 +1752,11 @@ Status recover(const std::shared_ptr<SessionCore>& core, std::uint64_t lost, con
   const Alone alone(*core);
   if (!core->failed.ok()) return core->failed;
   if (core->generation != lost) return ok_status();  // another thread has recovered
+  // Cluster::stop is no loss: nothing would be better if the program came back.
   const auto cannot = [&](const Status& status) {
-    return unavailable(
-        fmt::format("{}; the session could not go on: {}", why.message(), status.text()));
+    const std::string text =
+        fmt::format("{}; the session could not go on: {}", why.message(), status.text());
+    return status.code() == Code::cancelled ? cancelled(text) : unavailable(text);
   };
   if (Status whole = core->log.whole(); !whole.ok()) return cannot(whole);
   if (Status there = graph_there(*core); !there.ok()) return cannot(there);

@@ -34,6 +34,7 @@
 #include "actors/runtime/worker_process.hpp"
 #include "core/coarse_clock.hpp"
 #include "core/log.hpp"
+#include "core/uncaught.hpp"
 #include "core/utf8.hpp"
 #include "serialization/checkpoint.hpp"
 #include "serialization/summary_writer.hpp"
@@ -61,6 +62,7 @@ int code_of(int signal) { return 128 + signal; }
 // and systemd do, reaches a program directly and through its supervisor.
 void on_stop(int signal) {
   int none = 0;
+  stop_by(signal);
   if (!stop_signal.compare_exchange_strong(none, signal) && signal == SIGINT)
     _exit(code_of(signal));
 }

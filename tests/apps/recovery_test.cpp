@@ -90,6 +90,20 @@ TEST_CASE(
   CHECK_MESSAGE(spare.end() == 0, spare.output());
 }
 
+TEST_CASE("a signal ends a job that waits for a worker in the place of a lost one") {
+  const Apart apart;
+  RunningCommand run(
+      words_of("train mnist-softmax --examples 512 --steps 1000000 --threads 1 --log info" +
+               apart.master + " --wait-for 1 --replace-within 600"));
+  RunningCommand lost(words_of(apart.worker));
+  REQUIRE(wait_until([&] { return !newest(apart.checkpoints).empty(); }));
+  run.forget();
+  kill(lost.pid(), SIGKILL);
+  REQUIRE_MESSAGE(run.wait_for("waiting for workers"), run.output());
+  run.signal(SIGTERM);
+  CHECK_MESSAGE(run.end() == 128 + SIGTERM, run.output());
+}
+
 TEST_CASE("a job of other machines whose lost worker nobody replaces ends with 75 [slow]") {
   const Apart apart;
   RunningCommand run(
