@@ -61,11 +61,14 @@ void Simulation::observe(const Coordinator::Answer& answer) {
   if (nan && p.shape->draws) dropped_ = std::max(dropped_, traces[0].random_index + 1);
   use_elements(answer, traces);
   if (!answer.status.ok()) return;
+  count.stale += answer.behind != 0;
+  if (answer.behind != 0 && !p.immediate) return fail("a run that is repeated was stale");
   if (nan) {
     ++count.dropped;
   } else if (answer.committed == 0) {
     read_only_.push_back({answer.run, traces});
-  } else if (!history_.emplace(answer.committed, Decided{answer.run, traces}).second) {
+  } else if (!history_.emplace(answer.committed, Decided{answer.run, traces, answer.behind})
+                  .second) {
     fail("a number was decided twice");
   }
 }
@@ -306,9 +309,10 @@ void Simulation::check_boards(const Coordinator::Answer& answer) {
   look_at_boards();
 }
 
-// Runs one program against the world; `traces` say what it took from queues.
-u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, World& world,
-                       const RunId& run, CommitNumber commit) {
+// Runs one program against the world, with variables as in `seen`; `traces` say what it took from
+// queues.
+u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, const World& seen,
+                       World& world, const RunId& run, CommitNumber commit) {
   const bool committed = commit != 0;
   const std::size_t parts = p.parts.size();
   if (traces.size() != parts) {
@@ -350,10 +354,10 @@ u64 Simulation::replay(const Program& p, const std::vector<Trace>& traces, World
         if (op.kind == OpKind::recv && wire[i].empty()) break;
         switch (op.kind) {
           case OpKind::read:
-            a = mix(a, world.vars[std::size_t(op.target)]);
+            a = mix(a, seen.vars[std::size_t(op.target)]);
             break;
           case OpKind::read_back: {
-            auto vars = world.vars;
+            auto vars = seen.vars;
             for (const Write& w : logs[i]) apply(vars, w);
             a = mix(a, vars[std::size_t(op.target)]);
             break;
@@ -482,7 +486,12 @@ void Simulation::check_history() {
     for (const Trace& t : d.traces)
       if (t.snapshot != d.traces[0].snapshot)
         return fail("partitions of different attempts were mixed");
-    replay(programs_.at(d.run), d.traces, world, d.run, s);
+    // A stale run has seen an earlier moment; one that says that it is not, none.
+    const CommitNumber snapshot = d.traces[0].snapshot;
+    if (d.behind != 0 && (d.behind != s - 1 - snapshot || snapshot < before))
+      return fail("a run was stale by another number of commits");
+    const World seen = d.behind != 0 ? states[snapshot - before] : world;
+    replay(programs_.at(d.run), d.traces, seen, world, d.run, s);
     if (!violation.empty()) return;
     states.push_back(world);
   }
@@ -499,7 +508,8 @@ void Simulation::check_history() {
     if (snapshot < before || snapshot - before >= states.size())
       return fail("a snapshot of nothing");
     World at = states[snapshot - before];
-    replay(programs_.at(r.run), r.traces, at, r.run, 0);
+    const World seen = at;
+    replay(programs_.at(r.run), r.traces, seen, at, r.run, 0);
   }
   for (int v = 0; v < kVariables; ++v) {
     VariableStore::Outputs out;

@@ -200,6 +200,7 @@ Program Simulation::make_program(int session, int n) {
   if (chance(40)) p.timeout = kUnit * (1 + pick(300));
   if (mix(mix(seed_, u64(session)), u64(n)) % 8 == 0)
     p.note = std::to_string(session) + "." + std::to_string(n);
+  p.immediate = role == 0 && mix(mix(mix(seed_, u64(session)), u64(n)), 9) % 4 == 0;
   p.drops = !p.asks() && mix(mix(mix(seed_, u64(session)), u64(n)), 7) % (role > 2 ? 24 : 6) == 0;
   return p;
 }
@@ -554,7 +555,8 @@ void Simulation::client_tick(int s) {
                  p.asks(),
                  p.note.empty() ? nullptr : std::make_shared<const std::string>(p.note),
                  p.drops ? OnNan::drop : OnNan::commit,
-                 p.resume};
+                 p.resume,
+                 p.immediate ? Commit::immediate : Commit::checked};
     net([this, r, rewinds = p.rewinds.has_value()] {
       if (rewinds) return rewind(r.run, r.acknowledged);
       Coordinator::Outputs out;

@@ -91,6 +91,7 @@ struct Program {
   Instant timeout = kNever;
   std::string note;                        // that its runs are given; empty: none
   bool drops = false;                      // its runs with a NaN are not to commit
+  bool immediate = false;                  // its runs are not repeated for what they read
   std::shared_ptr<const JobPlace> resume;  // of a job that it restores; null: none
   std::optional<int> rewinds;              // no run: this dataset begins anew
 
@@ -186,7 +187,7 @@ class Simulation {
     long events = 0, fast = 0, commits = 0, read_only = 0, conflicts = 0, withdrawn = 0, failed = 0,
          lost_processes = 0, closed_early = 0, gave_up = 0, taken_back = 0, revoked = 0,
          published = 0, held_back = 0, joined = 0, noted = 0, dropped = 0, restored = 0,
-         not_restored = 0, rewound = 0;
+         not_restored = 0, rewound = 0, stale = 0;
   } count;
 
  private:
@@ -205,6 +206,7 @@ class Simulation {
   struct Decided {
     RunId run;
     std::vector<Trace> traces;
+    CommitNumber behind = 0;
   };
 
   void fail(const std::string& why);
@@ -276,8 +278,8 @@ class Simulation {
   void look_at_boards();
   void check_history();
   void check_at_rest();
-  u64 replay(const Program& p, const std::vector<Trace>& traces, World& world, const RunId& run,
-             CommitNumber commit);
+  u64 replay(const Program& p, const std::vector<Trace>& traces, const World& seen, World& world,
+             const RunId& run, CommitNumber commit);
   void tick();
 
   const u64 seed_;

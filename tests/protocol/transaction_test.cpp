@@ -39,6 +39,7 @@ struct Sum {
     count.restored += c.restored;
     count.not_restored += c.not_restored;
     count.rewound += c.rewound;
+    count.stale += c.stale;
     if (!fine) violation = simulation.violation;
     return fine;
   }
@@ -54,7 +55,7 @@ struct Sum {
            std::to_string(count.held_back) + " writes held back, " + std::to_string(count.dropped) +
            " dropped, " + std::to_string(count.restored) + " restored, " +
            std::to_string(count.not_restored) + " not restored, " + std::to_string(count.rewound) +
-           " rewound";
+           " rewound, " + std::to_string(count.stale) + " stale";
   }
 };
 
@@ -88,6 +89,7 @@ void check_seeds(std::uint64_t from, std::uint64_t to) {
   CHECK(sum.count.restored > 0);
   CHECK(sum.count.not_restored > 0);
   CHECK(sum.count.rewound > 0);
+  CHECK(sum.count.stale > 0);
 }
 
 }  // namespace
