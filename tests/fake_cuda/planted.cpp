@@ -13,7 +13,10 @@
 // Device code finds CUDA's words above.
 #include "ops/device/elementwise.cuh"
 #include "ops/device/matmul.cuh"
+#include "ops/device/norm.cuh"
+#include "ops/device/random.cuh"
 #include "ops/device/reduce.cuh"
+#include "ops/device/rows.cuh"
 #include "ops/device/softmax.cuh"
 #include "ops/formulas/arithmetic.hpp"
 
@@ -95,6 +98,47 @@ void run_sound(std::uint64_t seed) {
   }
 }
 
+// Kernels whose blocks meet often, and those that write by place.
+void run_sound_layers(std::uint64_t seed) {
+  constexpr std::int64_t kRows = 9, kColumns = 70;
+  const std::vector<float> x = numbers(kRows * kColumns), scale(kColumns, 0.5f);
+  std::vector<float> moments(kRows * device::kMoments), y(x.size()), dscale(kColumns),
+      doffset(kColumns);
+  device::LayerNormArgs norm{};
+  norm.x = norm.dy = x.data(), norm.scale = norm.offset = scale.data();
+  norm.moments = moments.data(), norm.y = y.data();
+  norm.dscale = dscale.data(), norm.doffset = doffset.data();
+  norm.rows = kRows, norm.n = kColumns, norm.epsilon = 1e-5;
+  launch<device::LayerNormMoments<float>>(2, 64, seed, norm);
+  launch<device::LayerNormSums<float>>(2, 128, seed, norm);
+  launch<device::LayerNormGrad<float>>(2, 64, seed, norm);
+  launch<device::LayerNorm<float>>(2, 64, seed, norm);
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    float total = 0;
+    for (std::int64_t j = 0; j < kColumns; ++j) total += y[std::size_t(i * kColumns + j)];
+    expect(std::abs(total - 0.5f * kColumns) < 1e-3, "a layer norm");
+  }
+  std::vector<float> mean(kColumns), variance(kColumns), inv_std(kColumns), by(kColumns);
+  device::BatchNormArgs batch{};
+  batch.x = x.data(), batch.mean = mean.data(), batch.variance = variance.data();
+  batch.inv_std = inv_std.data(), batch.by = by.data();
+  batch.rows = kRows, batch.n = kColumns, batch.epsilon = 1e-3;
+  launch<device::BatchNormMoments<float>>(2, 128, seed, batch);
+  expect(by[0] == 1 && variance[0] > 0, "a batch norm");
+  // Rows 0, 3 and 8 belong to place 1, row 4 to place 0.
+  const std::vector<std::int64_t> groups = {1, 0, 0, 3, 4, 0, 3, 8, 4};
+  std::vector<float> sums(2 * kColumns, 0.0f);
+  device::FoldRowsArgs fold{x.data(), groups.data(), sums.data(), 2, 1, 2, kRows, kColumns, 0, 0};
+  launch<device::FoldRows<device::AddRows, float>>(2, 64, seed, fold);
+  expect(sums[kColumns] == x[0] + x[3 * kColumns] + x[8 * kColumns], "rows of one place");
+  std::vector<float> drawn(101);
+  device::DrawArgs draw{};
+  draw.y = drawn.data(), draw.n = std::int64_t(drawn.size());
+  draw.key = 7, draw.run = 9, draw.scale = draw.times = draw.most = 1;
+  launch<device::Draw<device::Uniform, float>>(2, 32, seed, draw);
+  for (const float z : drawn) expect(z >= 0 && z < 1, "a uniform number");
+}
+
 struct Args {
   float* y;
   std::int64_t n;
@@ -147,7 +191,7 @@ int main(int argc, char** argv) {
   std::vector<float> y(64);
   const Args args{y.data(), std::int64_t(y.size())};
   if (bug == "sound")
-    for (std::uint64_t seed : {0, 1, 2}) run_sound(seed);
+    for (std::uint64_t seed : {0, 1, 2}) run_sound(seed), run_sound_layers(seed);
   else if (bug == "bounds")
     launch<Bounds>(1, 32, 0, args);
   else if (bug == "block_bounds")
