@@ -10,7 +10,7 @@ namespace troupe {
 namespace {
 
 const std::string kValues(kValueTypes);
-// What goes into a body: values, and handles.
+// The types of values passed into a body, including resource handles.
 const std::string kPassed = kValues + " resource";
 
 Status switch_shape(InferenceContext& c) {
@@ -32,7 +32,7 @@ Status declared_shape(InferenceContext& c) {
   return ok_status();
 }
 
-// Results are what the functions declare; whoever adds the node writes that into `shapes`.
+// The results are those of the functions; whatever adds the node writes their shapes into `shapes`.
 Status call_shape(InferenceContext& c) {
   const auto* shapes = c.attrs().at("shapes").get<std::vector<PartialShape>>();
   if (int(shapes->size()) + 1 != c.outputs())
@@ -47,14 +47,14 @@ Status selected_shape(InferenceContext& c) {
   return call_shape(c);
 }
 
-// One side of x is live, and so is one gradient.
+// Only one output is live, so dx is the Merge of both gradients.
 std::vector<Output> switch_gradient(GradContext& c) {
   std::vector<Output> dx(2);
   dx[0] = c.g.add(NodeSpec{.op = "Merge", .inputs = c.dy}).output();
   return dx;
 }
 
-// To the input that was taken.
+// The gradient goes to the input that was taken.
 std::vector<Output> merge_gradient(GradContext& c) {
   return c.g
       .add(NodeSpec{
@@ -93,7 +93,7 @@ OpDef while_op() {
   return def;
 }
 
-// To what the loop saved: its gradient knows what to do with it.
+// The gradient goes to the loop that saved the values; the loop's own gradient uses it.
 std::vector<Output> saved_list_gradient(GradContext& c) { return {c.dy[0]}; }
 
 std::vector<OpDef> primitives() {

@@ -13,25 +13,25 @@ std::int64_t window_of(const NodeDef& begin) {
   return at == begin.attrs.end() ? 1 : *at->second.get<std::int64_t>();
 }
 
-// The part that one device has of one loop, while it is made.
+// One device's part of a loop, under construction.
 struct Part {
   std::string device;
-  std::set<std::uint32_t> carried;  // outputs of the loop's _LoopBody, by their numbers there
+  std::set<std::uint32_t> carried;  // indices of outputs of the loop's _LoopBody
   LoopPart made;
-  std::vector<NodeId> nodes;  // new ones, which an iteration waits for
+  std::vector<NodeId> nodes;  // new nodes that an iteration waits for
 
-  // Where it has what the loop has as output k.
+  // The index in this part of output k of the loop.
   std::uint32_t place_of(std::uint32_t k) const {
     return std::uint32_t(std::distance(carried.begin(), carried.find(k)));
   }
 };
 
 struct Loop {
-  NodeId begin = kNoNode, next = kNoNode;  // old
+  NodeId begin = kNoNode, next = kNoNode;  // in the old step
   std::uint32_t variables = 0;
   std::vector<Part> parts;        // the leader first
   std::vector<std::size_t> home;  // by variable: the part that has its last value
-  std::vector<bool> read;         // its last value is, behind the loop
+  std::vector<bool> read;         // by variable: its last value is read after the loop
 
   bool is_distributed() const { return parts.size() > 1; }
   Part& on(const std::string& device) {
@@ -45,7 +45,7 @@ class LoopDistributor {
   LoopDistributor(StepGraph& step, const Frames& frames, const OpRegistry& ops)
       : step_(step), nodes_(step.graph.nodes), frames_(frames), ops_(ops), out_(step) {}
 
-  // Whether there is anything to do.
+  // Finds the parts of the loops. Returns whether any loop has several.
   bool find_parts() {
     loops_.resize(frames_.frames.size());
     for (std::uint32_t f = 1; f < loops_.size(); ++f) {
@@ -82,7 +82,7 @@ class LoopDistributor {
     if (std::none_of(parts.begin(), parts.end(), same)) parts.push_back({.device = device});
   }
 
-  // --- who reads what ---
+  // --- reads ---
 
   void find_reads() {
     for (Loop& loop : loops_) loop.read.assign(loop.variables, false);
@@ -95,7 +95,7 @@ class LoopDistributor {
     for (Port fetch : step_.fetches) note(fetch);
   }
 
-  // The device that has a port.
+  // The device that holds the port's value.
   const std::string& device_of(Port p) {
     const std::uint32_t f = frames_.of_node[p.node];
     if (f != 0 && loops_[f].next == p.node && loops_[f].is_distributed())
@@ -103,7 +103,7 @@ class LoopDistributor {
     return nodes_[p.node].device;
   }
 
-  // REQUIRES: the loops in it know theirs.
+  // REQUIRES: this was done for its inner loops.
   void find_carried(std::uint32_t f) {
     Loop& loop = loops_[f];
     for (NodeId id = loop.begin + 1; id < loop.next; ++id) {
@@ -124,7 +124,7 @@ class LoopDistributor {
     if (in.node == loop.begin) loop.on(device).carried.insert(in.index);
   }
 
-  // What a loop in it takes, or a function that calls itself, which is on one device.
+  // Carries the inputs of an inner loop, or of a recursive function, which is on one device.
   void find_carried_by(Loop& loop, const Loop& inner) {
     const std::vector<Port>& inputs = nodes_[inner.begin].inputs;
     if (!inner.is_distributed()) {
@@ -136,7 +136,8 @@ class LoopDistributor {
       for (std::uint32_t k : part.carried) carry(loop, inputs[k + 1], part.device);
   }
 
-  // The part that makes the next value; of one that an iteration had, one that reads it.
+  // The part that computes the next value or, if that is an output of the _LoopBody, one that
+  // carries it.
   std::size_t find_home(Loop& loop, std::uint32_t v) {
     const Port next = nodes_[loop.next].inputs[v + 1];
     const auto at = std::find_if(loop.parts.begin(), loop.parts.end(), [&](const Part& part) {
@@ -146,7 +147,7 @@ class LoopDistributor {
     return at == loop.parts.end() ? 0 : std::size_t(at - loop.parts.begin());
   }
 
-  // Who has a variable has what it becomes, where that is there already.
+  // A part that has a variable also has its next value, if that is an output of the _LoopBody.
   void close(const Loop& loop, Part& part) {
     std::vector<std::uint32_t> open(part.carried.begin(), part.carried.end());
     while (!open.empty()) {
@@ -176,7 +177,7 @@ class LoopDistributor {
     out_.map(id, made);
   }
 
-  // An old port for a node of a device in frame f. Makes the node that has it one that is read.
+  // The new port for an old one, read on a device in frame f. Notes that its node is read there.
   Port port(Port old, std::uint32_t f, const std::string& device) {
     Port now;
     if (f != 0 && loops_[f].is_distributed() && old.node == loops_[f].begin) {
@@ -212,7 +213,7 @@ class LoopDistributor {
     return made;
   }
 
-  // A new node whose outputs are in the iterations of a loop, which wait for it.
+  // Records a new node whose outputs are in the iterations of a loop, which wait for it.
   void stands_in(NodeId made, std::uint32_t f) {
     made_.of_node.resize(made + 1, 0);
     if (f == 0 || !loops_[f].is_distributed()) return;
@@ -220,7 +221,8 @@ class LoopDistributor {
     loops_[f].on(out_.graph().nodes[made].device).nodes.push_back(made);
   }
 
-  // The leader's keeps the name; of the others it says the loop, too, up to its '/'.
+  // The leader's part keeps the name; the others get a suffix, which keeps the loop's name before
+  // '/'.
   std::string name_of_part(const NodeDef& node, std::size_t part) const {
     if (part == 0) return node.name;
     const std::string name = original_name(node) + "_" + std::to_string(part);
@@ -255,7 +257,7 @@ class LoopDistributor {
     out_.map(loop.begin, loop.parts[0].made.begin);
   }
 
-  // A predicate for all parts, after some nodes.
+  // A predicate for all parts, available after the nodes in `control`.
   Port hand_on(const NodeDef& like, std::string_view name, Port predicate,
                std::vector<NodeId> control, std::uint32_t f) {
     NodeDef node;
@@ -271,7 +273,7 @@ class LoopDistributor {
     return {append(std::move(node), f), 0};
   }
 
-  // What no other node of its part waits for.
+  // The nodes that no other node of their part waits for.
   std::vector<NodeId> last_of(const Part& part) const {
     std::vector<NodeId> out;
     for (NodeId n : part.nodes)
@@ -279,7 +281,7 @@ class LoopDistributor {
     return out;
   }
 
-  // The end of an iteration of a part, whatever branches are dead in it.
+  // The end of an iteration of a part; it runs even if branches in the iteration are dead.
   NodeId make_done(const NodeDef& next, std::size_t p, const Part& part, std::int64_t lag) {
     NodeDef node;
     node.name = name_of_part(next, p) + "/done";

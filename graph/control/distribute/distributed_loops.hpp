@@ -25,8 +25,8 @@ struct DistributedLoops {
 // Gives each device with nodes of a loop its own _LoopBody and _LoopNext, with the variables and
 // invariants that its nodes read. A loop on one device is not changed.
 //
-//   leader    predicate --> _LoopCond ---> _LoopNext         one more of what its nodes read,
-//                  ControlTrigger |^                         of each part, by its own _LoopBody
+//   leader    predicate --> _LoopCond ---> _LoopNext         each part has its own _LoopBody,
+//                  ControlTrigger |^                         with the values that its nodes read
 //   another    of the iteration --|'
 //                                 '------> _LoopNext
 //

@@ -43,7 +43,7 @@ Body::~Body() {
   close();
   graph_->body_->finished = true;
   if (finished_) return;
-  while (!attempts_.empty()) attempts_.pop_back();  // the graph's first, which forgets functions
+  while (!attempts_.empty()) attempts_.pop_back();  // the graph's first: it removes functions
   auto at = root_.functions_.find(name_);
   if (at == root_.functions_.end()) return;
   root_.abandoned_.push_back(std::move(at->second));

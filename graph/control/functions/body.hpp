@@ -24,7 +24,7 @@ struct BodyState {
   std::vector<Output> captured;  // values of the parent, in the order of their arguments
   std::size_t handed_on = 0;     // number of these that its recursive calls pass on
   std::map<Port, NodeId> here;   // captured ports of the parent -> argument
-  std::vector<Op> waits;         // nodes of the parent before any run of the function
+  std::vector<Op> waits;         // nodes of the parent that each run comes after
   bool called_itself = false;
   bool repeated = false;  // the body of a loop
   bool tape = false;      // a tape (gradients/detail/tape.hpp)
@@ -42,7 +42,7 @@ struct FunctionRecord {
   std::vector<Output> results;
   std::size_t position = 0;  // among GraphDef::functions, once finished
   bool differentiating = false;
-  // A gradient function of a graph that was built before: what it is the gradient of is not known.
+  // A gradient function of a loaded graph: the function that it differentiates is not known.
   bool loaded_gradient = false;
   std::string gradient;  // of a recursive function: its gradient function, if made
   // Of a gradient function: the function that it differentiates and itself in one body, in which
@@ -77,7 +77,7 @@ class [[nodiscard]] Body {
   void declare(const std::vector<ValueType>& results);
   // Values of the outer builder that its recursive calls pass on. Call before declare().
   Status hand_on(const std::vector<Output>& values);
-  // If it calls itself and captures more than it hands on: all captured values; else empty.
+  // If it calls itself and captures more than hand_on() was given: all captured values; else empty.
   std::vector<Output> to_hand_on() const;
   // Marks it as a loop's.
   void repeat() { state().repeated = true; }
@@ -87,7 +87,8 @@ class [[nodiscard]] Body {
   const std::vector<Output>& results() const { return results_; }
   // The outer builder's values that are arguments now, after the declared ones.
   const std::vector<Output>& captured() const;
-  // Makes these the captured values, in that order, used or not. REQUIRES: they include them all.
+  // Makes these the captured values, in that order, used or not. REQUIRES: they include all of
+  // them.
   Status capture(const std::vector<Output>& values);
   // REQUIRES: returns() was called.
   Expected<FunctionRecord*> finish();

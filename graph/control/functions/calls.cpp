@@ -49,14 +49,14 @@ Status check_arguments(const FunctionDef& f, const std::vector<ValueType>& argum
   return ok_status();
 }
 
-// "'x' (a.cpp:3)" for what a function returns.
+// "'x' (a.cpp:3)", for result i of a function.
 std::string result_text(const FunctionDef& f, std::size_t i) {
   if (i >= f.results.size()) return "function '" + f.name + "' (" + f.site.text() + ")";
   const NodeDef& node = f.nodes[f.results[i].node];
   return "'" + node.name + "' (" + node.site.text() + ")";
 }
 
-// The results of all functions as one: of the same types, of shapes that hold for all.
+// Joins the results of all functions: the types must be equal, and `shapes` hold for all.
 Status join_results(const FunctionDef& first, const FunctionDef& f,
                     std::vector<PartialShape>& shapes) {
   if (f.result_types.size() != first.result_types.size())
@@ -75,7 +75,7 @@ Status join_results(const FunctionDef& first, const FunctionDef& f,
   return ok_status();
 }
 
-// The condition returns one bool, the body what the variables are next.
+// The condition must return one bool, the body the next values of the variables.
 Status check_loop(const NodeDef& loop, const FunctionDef& cond, const FunctionDef& body) {
   const std::string where = "function '" + cond.name + "' (" + cond.site.text() + ")";
   if (cond.result_types.size() != 1 || cond.result_types[0] != DType::bool_ ||
@@ -106,7 +106,7 @@ Status check_loop(const NodeDef& loop, const FunctionDef& cond, const FunctionDe
   return ok_status();
 }
 
-// What a While returns: its variables, as the body takes them.
+// The results of a While: its variables, with the shapes of the body's arguments.
 Status loop_results(const NodeDef& loop, const FunctionDef& cond, const FunctionDef& body,
                     std::vector<PartialShape>& shapes) {
   TROUPE_TRY(check_loop(loop, cond, body));
@@ -126,7 +126,7 @@ Status check_call(NodeDef& call, const std::vector<ValueType>& arguments, FindFu
   if (names.size() > detail::kMaxPorts)
     return invalid_argument(call.op + ": " + std::to_string(names.size()) +
                             " branches are too many");
-  std::unordered_set<std::string_view> seen;  // a branch may stand at many indices
+  std::unordered_set<std::string_view> seen;  // a function may be the branch for many indices
   for (const std::string& name : names) {
     if (!seen.insert(name).second && call.op != "While") continue;
     const FunctionDef* f = find(name);

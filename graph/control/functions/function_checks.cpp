@@ -7,7 +7,7 @@
 namespace troupe {
 namespace {
 
-// Nodes that only an argument may be, and those that a body cannot have.
+// Argument nodes and handles must be arguments; a body has no placeholders.
 Status check_roles(const FunctionDef& f, const OpRegistry& ops) {
   std::vector<bool> argument(f.nodes.size(), false);
   for (NodeId id : f.arguments) argument[id] = true;
@@ -64,7 +64,7 @@ Status check_signature(const FunctionDef& f, const OpRegistry& ops) {
     return invalid_argument("says of " + std::to_string(f.results.size()) + " results " +
                             std::to_string(f.result_types.size()) + " types and " +
                             std::to_string(f.result_shapes.size()) + " shapes");
-  // Which output of it there is, is known when the body is.
+  // Whether the node has that output is checked with the body.
   for (std::size_t i = 0; i < f.results.size(); ++i)
     if (f.results[i].node >= f.nodes.size())
       return invalid_argument("result " + std::to_string(i) +

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kUnseen = ~std::size_t{0};
 
-// Tarjan's algorithm, without recursion of its own: functions come from outside.
+// Tarjan's algorithm, iterative: untrusted functions could overflow the stack.
 class CycleSearch {
  public:
   CycleSearch(const std::vector<FunctionDef>& functions, const OpRegistry& ops)
@@ -76,14 +76,14 @@ class CycleSearch {
     path_.push_back({f});
   }
 
-  // Nodes that name no device are where the call is.
+  // Nodes that name no device run where the call does.
   void come_to(std::size_t f, const std::string& device) {
     if (device.empty()) return;
     if (!devices_[f].empty() && devices_[f] != device) out_.stays_in_place[f] = false;
     devices_[f] = device;
   }
 
-  // `first` and what is above it call each other; what they call else is known already.
+  // `first` and the functions above it call each other; all others that they call are done.
   void close(std::size_t first) {
     const auto begin = std::find(stack_.rbegin(), stack_.rend(), first).base() - 1;
     const bool several = stack_.end() - begin > 1;
@@ -107,7 +107,7 @@ class CycleSearch {
   }
 
   std::vector<std::vector<std::size_t>> calls_;
-  std::vector<std::string> devices_;  // by function: one that its nodes name
+  std::vector<std::string> devices_;  // by function: a device that its nodes name
   std::vector<std::size_t> seen_, low_, stack_;
   std::vector<bool> on_stack_;
   std::vector<Visit> path_;

@@ -1,4 +1,4 @@
-// Recursive functions: which they are, and where they run.
+// Finds recursive functions, and whether they run on one device.
 //
 // Lowering does not inline them, but makes a copy for each call from outside:
 //
@@ -19,7 +19,7 @@ namespace troupe {
 // Properties of the functions of a graph, by function.
 struct Recursion {
   std::vector<bool> calls_itself;        // directly or through functions, branches and loops
-  std::vector<bool> has_effects;         // itself or a function that it calls
+  std::vector<bool> has_effects;         // it, or a function that it calls, has effects
   std::vector<bool> stays_in_place;      // it, and functions that it calls, compute on one device
   std::vector<std::size_t> inner_first;  // functions after those that they call
 };

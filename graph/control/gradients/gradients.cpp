@@ -13,7 +13,7 @@
 namespace troupe {
 namespace {
 
-// Backwards through the tape.
+// Adds the gradients of a tape to it.
 void differentiate(Tape& tape, const GradContext& c, std::size_t first_argument) {
   GraphBuilder& g = *tape.body;
   std::vector<Output> ys, xs;
@@ -32,7 +32,8 @@ void differentiate(Tape& tape, const GradContext& c, std::size_t first_argument)
   for (std::size_t k = 0; k < of.size(); ++k) tape.dx[of[k]] = dx[k];
 }
 
-// What an input gets in a branch that does not use it. `like`: a gradient in another branch.
+// The gradient of an input in a branch that does not use it. `like`: its gradient in another
+// branch.
 Output zeros(Tape& tape, std::size_t i, const Output& like) {
   GraphBuilder& g = *tape.body;
   const Output x = tape.input(i);
@@ -41,7 +42,7 @@ Output zeros(Tape& tape, std::size_t i, const Output& like) {
   return zeros_of_variable(g, x, like.dtype());
 }
 
-// The inputs that a gradient flows to in some branch; the others get zeros there.
+// The inputs with a gradient in some branch; in the other branches they get zeros.
 std::vector<std::size_t> flows_to(std::vector<Tape>& tapes) {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < tapes[0].inputs.size(); ++i) {

@@ -25,8 +25,7 @@ inline constexpr std::string_view kConditionalAttr = "_conditional";
 std::vector<bool> maybe_dead_nodes(const std::vector<NodeDef>& nodes, const OpRegistry& ops);
 // Whether one of its outputs may be dead, so that readers must be prepared.
 std::vector<bool> nodes_with_dead_outputs(const std::vector<NodeDef>& nodes, const OpRegistry& ops);
-// Whether the node may not run, assumed so in doubt: for ordering, where a Merge could run too
-// early.
+// Whether the node may not run, conservatively: for ordering, where a Merge could run too early.
 std::vector<bool> maybe_dead_past_merges(const std::vector<NodeDef>& nodes, const OpRegistry& ops);
 
 }  // namespace troupe

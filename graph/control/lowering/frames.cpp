@@ -30,8 +30,8 @@ class FrameSearch {
   Status visit(NodeId id) {
     const NodeDef& node = graph_.nodes[id];
     const Role role = role_of(node, ops_);
-    // The innermost of the frames that it takes something from; the others are around that one,
-    // which only handles and feeds may be.
+    // The innermost frame of its inputs. Only handles and feeds may come from the frames around
+    // that one.
     std::uint32_t f = 0;
     for (Port in : node.inputs) f = std::max(f, from(in.node));
     for (NodeId c : node.control) f = std::max(f, from(c));
@@ -56,7 +56,7 @@ class FrameSearch {
     return ok_status();
   }
 
-  // Number 0 is called from outside; the others are in its frame.
+  // Function 0 is called from outside; the others are in its frame.
   Status begin_function(std::uint32_t f) {
     Frames::Frame& frame = out_.frames[f];
     frame.function = function_number(graph_.nodes[frame.body]);

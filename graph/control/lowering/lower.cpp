@@ -73,7 +73,7 @@ class Lowering {
     for (Port in : call.inputs) {
       auto run = runs_.find(in);
       inputs.push_back(run == runs_.end() ? Value{.port = out_.port(in)} : run->second);
-      // What a Switch of the graph's own leaves dead takes the whole call with it.
+      // If a client's Switch leaves an input dead, the whole call is dead.
       if (run == runs_.end() && dying_[in.node]) dying.push_back(inputs.back());
     }
     for (NodeId& c : call.control) c = out_.node(c);
@@ -81,7 +81,7 @@ class Lowering {
     if (!dying.empty()) place.pivot = inliner_.writer().append_pivot(call, dying, place);
     TROUPE_TRY(Lowered lowered, inliner_.lower(call, inputs, place, followed_[id]));
     for (std::uint32_t k = 0; k < lowered.outputs.size(); ++k) {
-      // What is fed is no node of a plan, which a fetch is.
+      // A fetch must be a node of the plan, which a feed is not.
       if (fetched_.contains({id, k}) &&
           out_.graph().nodes[lowered.outputs[k].port.node].op == kFeedOp)
         lowered.outputs[k].port = {inliner_.writer().append_result(call, lowered.outputs[k]), 0};
@@ -95,7 +95,7 @@ class Lowering {
     return ok_status();
   }
 
-  // What a loop saved, outside of all loops.
+  // The value of a node that reads what a loop saved, outside all loops.
   Expected<Value> saved(NodeId id) {
     const auto run = runs_.find(step_.graph.nodes[id].inputs[0]);
     return inliner_.saved(step_.graph.nodes[id], run == runs_.end() ? Value() : run->second);
@@ -107,8 +107,8 @@ class Lowering {
     return ok_status();
   }
 
-  // Loops that got more variables and invariants: their outputs have other numbers, and what they
-  // take may have been made after them.
+  // Renumbers the outputs of loops that got more variables and invariants, and sorts the nodes: new
+  // inputs of a loop may have been made after it.
   Status settle(const detail::Loops::Moved& moved) {
     std::vector<NodeDef>& nodes = step_.graph.nodes;
     for (NodeDef& node : nodes)
@@ -125,8 +125,8 @@ class Lowering {
     return ok_status();
   }
 
-  // Each behind what it takes. Who takes nothing that comes later stays in its order: writes of one
-  // variable are applied in that of their nodes. Without those that take each other.
+  // Nodes in topological order, otherwise in their old order: writes of one variable are applied in
+  // the order of their nodes. Incomplete if there is a cycle.
   static std::vector<NodeId> sorted(const std::vector<NodeDef>& nodes) {
     enum class Mark : std::uint8_t { none, open, done };
     std::vector<Mark> marks(nodes.size(), Mark::none);
@@ -163,11 +163,11 @@ class Lowering {
   const OpRegistry& ops_;
   const std::vector<FunctionDef> functions_;
   const std::vector<bool> dying_;
-  std::vector<bool> followed_;  // somebody comes after it
+  std::vector<bool> followed_;  // another node comes after it
   const std::set<Port> fetched_;
   Rewriter out_;
   Inliner inliner_;
-  std::map<Port, Value> runs_;  // of the old `saved` ports
+  std::map<Port, Value> runs_;  // by old `saved` port
   std::vector<NodeId> effects_;
 };
 

@@ -16,8 +16,8 @@ bool has_loop_words(const std::vector<NodeDef>& nodes, const OpRegistry& ops) {
                      [&](const NodeDef& node) { return is_loop_role(role_of(node, ops)); });
 }
 
-// Of a list of nodes: all its loops, the inner ones first. Until the end every node keeps its
-// number, a While that of its LoopCond.
+// Raises all loops of a list of nodes, inner ones first. Nodes keep their numbers until the end; a
+// While gets that of its LoopCond.
 class Raising {
  public:
   Raising(std::vector<NodeDef>& nodes, detail::RaisedFunctions& functions, const OpRegistry& ops)
@@ -25,7 +25,7 @@ class Raising {
     for (const NodeDef& node : nodes) names_.insert(node.name);
   }
 
-  // `values` and `followed`: what others take of the nodes.
+  // `values` and `followed`: ports and nodes that are used outside of the list.
   Status run(std::vector<Port>& values, std::vector<NodeId>& followed) {
     TROUPE_TRY(frames_, detail::find_client_frames(nodes_, ops_));
     for (Port value : values) TROUPE_TRY(check_outside(value.node));

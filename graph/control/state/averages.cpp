@@ -15,7 +15,7 @@ bool training_only(const NodeDef& node) {
   return value != nullptr && *value;
 }
 
-// The nodes that those of kMoveAveragesOp ask for.
+// The nodes that kMoveAveragesOp nodes request.
 std::vector<bool> asked_for(const std::vector<NodeDef>& nodes) {
   std::vector<bool> asked(nodes.size(), false);
   for (const NodeDef& node : nodes)
@@ -32,7 +32,7 @@ class LeaveOut {
   void run() {
     if (moving_.empty()) return;
     rename_calls(step_.graph.nodes);
-    // Functions of functions, as they come up.
+    // The copies may call further functions, which are then copied, too.
     for (std::size_t i = 0; i < made_.size(); ++i)
       step_.graph.functions.push_back(without(made_[i].first, made_[i].second));
   }
@@ -86,7 +86,7 @@ class LeaveOut {
   const OpRegistry& ops_;
   const std::set<std::string> moving_;
   std::map<std::string, std::string> still_;
-  std::vector<std::pair<std::string, std::string>> made_;  // of those names, under those
+  std::vector<std::pair<std::string, std::string>> made_;  // names of an original and its copy
 };
 
 }  // namespace

@@ -11,13 +11,13 @@
 
 namespace troupe {
 
-// A read that is the same in each iteration is made before the loop, and what it gives becomes an
-// argument of the body, in the place of the handle:
+// Moves an invariant read before the loop; its value becomes an argument of the body, in place of
+// the handle:
 //
 //   body(handle) { ... ReadVariable(handle) ... }     becomes     body(value) { ... value ... }
 //
-// So gradients find one value rather than one for each iteration. Handles that the body uses in
-// another way, too, stay; compiling sees to their reads (state.hpp).
+// So gradients use one value rather than one for each iteration. Handles with other uses in the
+// body stay; compiling handles their reads (state.hpp).
 class ReadsBefore {
  public:
   ReadsBefore(const std::vector<Body*>& loop, const std::vector<Op>& before)
@@ -64,7 +64,7 @@ class ReadsBefore {
     return users;
   }
 
-  // The users of a handle, where all are reads of one kind that nothing comes before.
+  // The users of a handle, if all are reads of one kind without control inputs; else none.
   static std::vector<NodeId> free_reads(const GraphBuilder& g, NodeId handle,
                                         const std::vector<NodeId>& users) {
     if (!is_variable(g, handle)) return {};
@@ -105,7 +105,7 @@ class ReadsBefore {
     }
   }
 
-  // Of the loop, by node of the parent.
+  // The ancestors of the loop, by node of the parent.
   std::vector<bool> ancestors() const {
     std::vector<bool> found(parent_.def_.nodes.size(), false);
     auto reach = [&](const Op& op) {
@@ -131,7 +131,7 @@ class ReadsBefore {
       NodeSpec spec{.op = like.op, .inputs = {handle}, .attrs = like.attrs, .site = like.site};
       TROUPE_TRY(Op op, parent_.try_add_here(std::move(spec)));
       NodeDef& read = parent_.def_.nodes[op.node()];
-      // Where the variable is, not the loop; in a body, where the client says that it is.
+      // Placed with the variable, not the loop; in a body, on the device that the client named.
       read.device = parent_.body() ? like.device : std::string();
       read.colocate.clear();
       at->second = op.output();
@@ -139,7 +139,7 @@ class ReadsBefore {
     return at->second;
   }
 
-  // The argument becomes one for the value.
+  // Makes the argument one for the value instead of the handle.
   static void take_value(GraphBuilder& g, std::size_t k, const Output& value) {
     BodyState& state = *g.body_;
     const NodeId argument = state.arguments[state.declared + k];
@@ -162,7 +162,7 @@ class ReadsBefore {
     for (Output& result : body.results_)
       if (auto at = replaced.find(result.node()); at != replaced.end())
         result = Output(&g, {at->second, 0});
-    for (const auto& [id, argument] : replaced) {  // for those that come after it
+    for (const auto& [id, argument] : replaced) {  // for nodes that come after it
       NodeDef& read = g.def_.nodes[id];
       read.op = "Identity";
       read.attrs = {{"T", g.node(argument).out_types[0]}};

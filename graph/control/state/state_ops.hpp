@@ -15,7 +15,7 @@ inline std::string_view original_function(std::string_view name) {
 // values instead of handles.
 inline std::string rule_on_values(std::string_view write) { return "_" + std::string(write); }
 
-// NextElement in a loop: returns the element after those that the loop has counted; and the op that
+// Ops for NextElement in a loop: one returns the element after those counted so far, the other one
 // counts.
 inline constexpr std::string_view kElementAtOp = "_ElementAt";
 inline constexpr std::string_view kNextCountOp = "_NextElement";

@@ -40,7 +40,7 @@ bool Extraction::is_dy(NodeId id) const {
   return copies_.has({id, 0}) && from_.node(id).inputs.empty();
 }
 
-// The new nodes that these gradients are made of.
+// The new nodes that these gradients depend on.
 std::set<NodeId> Extraction::needed(const std::vector<std::size_t>& results) const {
   std::set<NodeId> needed;
   std::vector<NodeId> open;
@@ -55,12 +55,12 @@ std::set<NodeId> Extraction::needed(const std::vector<std::size_t>& results) con
   return needed;
 }
 
-// A value of the function, or of one that it is the gradient of.
+// The value of an older node, by name, from the layer that the node is in.
 Output Extraction::saved(Port p) {
   const NodeDef& node = from_.node(p.node);
   std::size_t l = 0;
   while (p.node >= tape_.layers[l].end) ++l;
-  // The function may know less of its shape than the tape does.
+  // The function may know less about the shape than the tape.
   GraphBuilder& body = *to_.function(tape_.layers[l].function)->body;
   const PartialShape& shape = body.find(node.name).output(int(p.index)).shape();
   NodeSpec spec{.op = std::string(kSavedOp), .inputs = {saved_[l]}, .name = "saved/" + node.name};

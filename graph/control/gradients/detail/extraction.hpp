@@ -14,8 +14,8 @@ namespace troupe {
 // are used by name (Saved). Lives as long as the body is open.
 class Extraction {
  public:
-  // `branch`: of the call that the function differentiates. `vague`: its callers may know less of
-  // shapes than the tape.
+  // `branch`: index of the function among those of the call. `vague`: its callers may know less
+  // about shapes than the tape.
   Extraction(Tape& tape, Body& body, std::size_t branch, bool vague);
   Extraction(const Extraction&) = delete;
   Extraction& operator=(const Extraction&) = delete;

@@ -13,7 +13,7 @@
 namespace troupe::detail {
 namespace {
 
-// Nodes in a row that are made again rather than saved.
+// The longest chain of nodes that is recomputed rather than saved.
 constexpr int kMostMadeAgain = 8;
 
 Status kept_from_switch(const NodeDef& node) {
@@ -22,7 +22,7 @@ Status kept_from_switch(const NodeDef& node) {
       .at(node.site);
 }
 
-// sum + gradient, in place where the gradient is zero but for a part.
+// sum + gradient, in place if the gradient is zero outside of one part.
 Output add_gradient(const Output& sum, const Output& gradient) {
   GraphBuilder& g = sum.graph();
   if (!op_that_adds(gradient).empty()) return g.add(added_to(sum, gradient)).output();
@@ -66,15 +66,16 @@ std::vector<Output> LoopGradient::run() {
   return dx;
 }
 
-// --- of the body ---
+// --- nodes of the body ---
 
-// A handle that gradients flow to, which may be one of the graph around: not what a loop saved.
+// Whether gradients flow to the input as a handle, of a variable here or in an outer graph. A
+// loop's `saved` output is none.
 bool LoopGradient::takes_variable(std::size_t input) const {
   return c_.wanted[input] && loop_.dtype(tape_.inputs[input]) == DType::resource &&
          c_.g.node(c_.x[input].node()).op != "While";
 }
 
-// What is read of a variable that the loop writes is made of what it wrote.
+// An error if the input is a variable that the loop writes: no gradient flows through a write.
 Status LoopGradient::written(std::size_t input) const {
   const NodeId handle = tape_.inputs[input].node;
   if (!loop_.is_variable_handle(handle) ||
@@ -92,14 +93,14 @@ Status LoopGradient::written(std::size_t input) const {
       .at(site);
 }
 
-// Tensors that a loop in the body saved.
+// Whether the node reads tensors that a loop in the body saved.
 bool LoopGradient::reads_inner_values(NodeId id) const {
   const NodeDef& node = g_.node(id);
   return id >= tape_.end && loop_.op_of(id).role == Role::saved && node.op != kSavedOp &&
          node.inputs[0].node < tape_.end && loop_.is_saved(node.inputs[0]);
 }
 
-// --- which gradients there are ---
+// --- the gradients ---
 
 void LoopGradient::name_inner_values() {
   for (const GradContext::OfSaved& of : c_.of_saved) {
@@ -119,8 +120,8 @@ void LoopGradient::name_inner_values() {
   }
 }
 
-// Of variables those that are read behind the loop, those that these are made of in an iteration,
-// and so on. Too many where a call in the body takes what it does not use: they get zeros.
+// Finds the variables with a gradient: those read after the loop, those that these are computed
+// from in an iteration, and so on. Includes unused arguments of calls in the body; they get zeros.
 void LoopGradient::find_flows() {
   flows_.assign(loop_.variables(), false);
   reached_.assign(g_.def().nodes.size(), false);
@@ -191,11 +192,12 @@ void LoopGradient::differentiate() {
                 [](const IterationGradient::Result& result) { return result.value.empty(); });
 }
 
-// --- what an iteration consists of ---
+// --- nodes of an iteration ---
 
-// From the gradients back to what is there before: their arguments, and values of the body.
+// Walks back from the gradients to values that exist already: their arguments, and values of the
+// body.
 void LoopGradient::find_needed() {
-  // On one side of a Switch that the client made. Branches of functions are not among these.
+  // Nodes on one side of a client's Switch. Branches of functions are not included.
   const std::vector<bool> dying = nodes_with_dead_outputs(g_.def().nodes, g_.registry());
   std::set<Port> there;
   for (const IterationGradient::Result& result : out_.results) there.insert(result.argument);
@@ -218,7 +220,8 @@ void LoopGradient::find_needed() {
   }
 }
 
-// What is the same in each iteration and costs next to nothing; or whatever may be.
+// Whether the node is recomputed rather than saved: it is cheap and invariant or, if the loop saves
+// only its variables, it can be recomputed.
 bool LoopGradient::is_made_again(NodeId id, int depth) const {
   if (!saves_values_) return is_computed_again(id);
   const NodeDef& node = g_.node(id);
@@ -232,8 +235,8 @@ bool LoopGradient::is_made_again(NodeId id, int depth) const {
   });
 }
 
-// Once more does no harm: nothing is done, drawn or asked for. Elements of lists are there as long
-// as the lists are.
+// Whether the node can be recomputed without a visible effect. Nodes that take or return
+// lists are not: elements live as long as their lists anyway.
 bool LoopGradient::is_computed_again(NodeId id) const {
   const NodeDef& node = g_.node(id);
   const auto is_list = [&](Port in) { return loop_.dtype(in) == DType::list; };
@@ -244,8 +247,8 @@ bool LoopGradient::is_computed_again(NodeId id) const {
   return repeats_well(node);
 }
 
-// Neither the node nor what it calls does, draws or asks for anything; and it is no gradient, which
-// takes what its function saved.
+// Neither the node nor what it calls has effects, draws random numbers or makes requests; and it is
+// not a gradient, which needs the values that its function saved.
 bool LoopGradient::repeats_well(const NodeDef& node) const {
   const OpDef& op = g_.registry().find(node.op)->def;
   if (op.role == Role::argument) return true;

@@ -12,7 +12,7 @@ namespace {
 const NodeDef& node_of(const Tape& tape, Port p) { return tape.body->node(p.node); }
 DType dtype_of(const Tape& tape, Port p) { return node_of(tape, p).out_types[p.index]; }
 
-// The arguments that have a gradient.
+// The arguments that can have a gradient.
 std::vector<std::size_t> differentiable(const Tape& tape) {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < tape.inputs.size(); ++i)
@@ -30,7 +30,7 @@ void differentiate(Tape& tape, const std::vector<std::size_t>& of, const std::ve
     tape.dx[of[k]] = dx[k].empty() ? zero_gradient(xs[k]) : dx[k];
 }
 
-// What a function's gradient is called, unless making it fails.
+// Sets the name of a function's gradient; clears it again if making the gradient fails.
 class Naming {
  public:
   Naming(FunctionRecord& record, const std::string& name) : record_(&record) {
@@ -47,7 +47,7 @@ class Naming {
   FunctionRecord* record_;
 };
 
-// Callers know less of shapes than each other, so the function says nothing of them.
+// Callers may know different shapes, so the gradient function declares none.
 void make_gradient(GraphBuilder& g, FunctionRecord& record, const std::string& name,
                    const Site& site) {
   Tape tape = tape_of(record);
@@ -73,8 +73,8 @@ void make_gradient(GraphBuilder& g, FunctionRecord& record, const std::string& n
   named.keep();
 }
 
-// The gradient of x, of whose shape the gradient function says nothing. Of the shape that x has
-// anyway: nothing is summed.
+// Declares for dx the shape of x, which the gradient function does not declare. dx has that shape
+// already: nothing is summed.
 Output in_shape_of(GraphBuilder& g, const Output& x, const Output& dx) {
   if (g.is_tape() || !is_float(x.dtype()) || !x.shape().fully_known()) return dx;
   NodeSpec spec{.op = "SumToShape", .inputs = {dx}, .attrs = {{"shape", x.shape()}}};

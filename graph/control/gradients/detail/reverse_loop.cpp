@@ -9,13 +9,13 @@
 namespace troupe::detail {
 namespace {
 
-constexpr std::size_t kToGo = 0;  // of its variables: iterations
+constexpr std::size_t kToGo = 0;  // index of the variable with the number of iterations left
 
 Output i64_constant(GraphBuilder& g, std::int64_t value) {
   return g.add("Const", {}, {{"T", DType::i64}, {"value", Tensor::scalar(value)}});
 }
 
-// The list of an attribute, or where there is none one entry without a name.
+// Appends the list of an attribute or, if there is none, one default entry.
 template <class T>
 void append_attr(std::vector<T>& to, const NodeDef& node, const char* name) {
   const auto at = node.attrs.find(name);
@@ -64,7 +64,7 @@ void ReverseLoop::list_arguments() {
   variables_ = reverses_ = arguments_.size();
   arguments_.push_back({"saved", {DType::resource, {}}, c_.y.back(), {}, {}});
   add_invariants();
-  // Who moves the loop to a gradient function may know less of shapes.
+  // A loop that moves to a gradient function may know less about shapes there.
   if (c_.g.is_tape())
     for (Argument& argument : arguments_)
       argument.known = std::exchange(argument.type.shape, PartialShape::unknown());
@@ -96,7 +96,8 @@ void ReverseLoop::add_invariants() {
   }
 }
 
-// By iteration. What an iteration has of a loop inside is a list, or a number, itself.
+// The port's values, as a list by iteration. If an inner loop saved it, each element is a list or a
+// number.
 Output ReverseLoop::values_of(Port p) const {
   const bool inside = !loop_.is_of_body(p.node);
   const NodeDef& reader = loop_.node(p.node);
@@ -120,7 +121,7 @@ Output ReverseLoop::values_of(Port p) const {
   return c_.g.add(std::move(spec)).output();
 }
 
-// What a call in the body saved: of another run in each iteration.
+// The `saved` output of a call in the body: each iteration has its own run.
 Output ReverseLoop::run_of(Port p) const {
   NodeSpec spec{.op = std::string(kSavedOp), .inputs = {c_.y.back()}};
   spec.attrs = {{"T", DType::resource},
@@ -150,7 +151,7 @@ std::string ReverseLoop::make_condition() const {
   return cond.name();
 }
 
-// What is known of the gradients' shapes in each iteration is what all of them keep.
+// Repeats until the shapes of the gradients hold in all iterations.
 std::string ReverseLoop::make_body() {
   for (;;) {
     Body body(c_.g, loop_.function() + "_grad", loop_.loop().site, true);
@@ -179,7 +180,7 @@ std::vector<Output> ReverseLoop::build_body(Body& body) const {
   });
   std::vector<Output> next(variables_);
   next[kToGo] = g.add("Sub", {values[kToGo], i64_constant(g, 1)});
-  // Functions of the body count on the shapes of their arguments.
+  // Functions that the body calls rely on the shapes of their arguments.
   const std::set<NodeId>& nodes = iteration_.copied;
   const bool calls_again = std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
     return loop_.is_of_body(id) && loop_.op_of(id).role == Role::call;

@@ -29,7 +29,7 @@ void TapeCopies::copy(NodeId id) {
   spec.attrs = node.attrs;
   spec.site = node.site;
   spec.colocate = node.colocate;
-  // What a call returns follows from what is known of its arguments there.
+  // The results of a call are inferred again from what is known about its arguments there.
   if (from_.registry().find(node.op)->def.role == Role::call)
     for (const char* of_results : {"Tout", "shapes"}) spec.attrs.erase(of_results);
   for (NodeId c : node.control)

@@ -40,7 +40,7 @@ std::vector<Value> Branches::switched(const NodeDef& call, const Value& x, const
   return values;
 }
 
-// A result that its branch does not make itself, such as a constant, dies with the pivot.
+// A result that its branch does not compute, such as a constant, is dead if the branch's pivot is.
 void Branches::merge_results(const NodeDef& call, const std::vector<Inlined>& branches,
                              const Pivots& pivots, const Place& inside, Lowered& out) {
   for (std::size_t r = 0; r + 1 < call.out_types.size(); ++r) {
@@ -81,7 +81,7 @@ NodeDef Branches::make_merge(const NodeDef& call, std::string_view name, std::ve
   NodeDef node = out_.make(name, "Merge", call, inside);
   node.attrs.emplace("T", Attr(dtype));
   node.attrs.emplace("N", Attr(std::int64_t(inputs.size())));
-  // What only an iteration or a call is around is there in each.
+  // It always runs if only an iteration or a call is around it.
   const bool in_branch = inside.pivot != kNoNode && out_.node(inside.pivot).op != kLoopBodyOp &&
                          out_.node(inside.pivot).op != kFunctionBodyOp;
   if (in_branch) node.attrs.emplace(kConditionalAttr, Attr(true));
@@ -91,7 +91,7 @@ NodeDef Branches::make_merge(const NodeDef& call, std::string_view name, std::ve
   return node;
 }
 
-// Where the value is made, so that what a branch does not take goes nowhere.
+// Placed where the value is made, so that nothing is sent to a branch that is not taken.
 NodeDef Branches::make_switch(const NodeDef& call, std::string_view name, const Value& x,
                               const Value& selector, std::size_t branches,
                               const Place& inside) const {

@@ -7,19 +7,20 @@
 namespace troupe::detail {
 namespace {
 
-// What becomes of a graph is in proportion to it.
+// The most nodes and edges after lowering: kFreeWork, plus kWorkPerGiven for each one of the graph,
+// but no more than kMostWork.
 constexpr std::size_t kMostWork = std::size_t{1} << 20;
 constexpr std::size_t kFreeWork = std::size_t{1} << 14;
 constexpr std::size_t kWorkPerGiven = 64;
-// Where that is not enough, functions that would take as much are called.
+// If that is not enough, functions larger than this are called instead of copied.
 constexpr std::size_t kMostCopied = std::size_t{1} << 12;
 
 std::size_t weight_of(const NodeDef& node) { return 1 + node.inputs.size() + node.control.size(); }
 
-// Nodes and edges; one more than `most` stands for all that is more.
+// Counts nodes and edges. most + 1 stands for all larger numbers.
 class InlinedSize {
  public:
-  // `called`: by function, what is called rather than copied.
+  // `called`: by function, whether it is called rather than copied.
   InlinedSize(const FunctionTable& functions, const std::vector<bool>& called,
               const OpRegistry& ops, std::size_t most)
       : functions_(functions),
@@ -28,7 +29,7 @@ class InlinedSize {
         most_(most),
         sizes_(functions.all().size(), 0) {}
 
-  // Of a function. REQUIRES: those that it calls were measured.
+  // The size of a function. REQUIRES: the functions that it calls were measured.
   std::size_t measure(std::size_t f) {
     std::size_t size = 1;
     for (const NodeDef& node : functions_.all()[f].nodes) {
@@ -38,7 +39,7 @@ class InlinedSize {
     return sizes_[f] = size;
   }
 
-  // It calls a function that is called rather than copied.
+  // Whether it calls a function that is called rather than copied.
   bool calls_one(std::size_t f) const {
     const auto& nodes = functions_.all()[f].nodes;
     return std::any_of(nodes.begin(), nodes.end(), [&](const NodeDef& node) {
@@ -47,8 +48,8 @@ class InlinedSize {
     });
   }
 
-  // Of a call. What recurses is there once, and is called. Of a loop the condition stands before
-  // it, too.
+  // The size of a call. A recursive function adds nothing: it exists once, and is called. The
+  // condition of a loop counts twice: it is also computed before the loop.
   std::size_t of(const NodeDef& call) const {
     std::vector<std::string> names = functions_of(call);
     if (call.op == "While" && !names.empty()) names.push_back(names.front());
@@ -86,7 +87,7 @@ Status Budget::check_size(const std::vector<NodeDef>& nodes) {
   most_work_ = std::min(kMostWork, kFreeWork + kWorkPerGiven * given);
 
   InlinedSize sizes(functions_, called_, ops_, most_work_);
-  auto all = [&](std::size_t most) {  // the call with which there is more
+  auto all = [&](std::size_t most) {  // the call at which `most` is exceeded
     std::size_t size = 0;
     for (const NodeDef& node : nodes)
       if (role_of(node, ops_) == Role::call && (size += sizes.of(node)) > most) return &node;
@@ -95,7 +96,7 @@ Status Budget::check_size(const std::vector<NodeDef>& nodes) {
   const Recursion& recursion = functions_.recursion();
   for (std::size_t f : recursion.inner_first) sizes.measure(f);
   if (all(most_work_ / 2))
-    for (std::size_t f : recursion.inner_first)  // those around, too: each place has its own
+    for (std::size_t f : recursion.inner_first)  // and their callers: each place has its own copy
       called_[f] =
           (sizes.measure(f) > kMostCopied || sizes.calls_one(f)) && recursion.stays_in_place[f];
   const NodeDef* node = all(most_work_);
@@ -109,7 +110,7 @@ Status Budget::spend(std::size_t more, const std::string& what) {
   return work_ <= most_work_ ? ok_status() : too_much(what);
 }
 
-// Names grow with each level.
+// Counts names, too: they grow with each level.
 Status Budget::spend_on(const FunctionDef& f, const Place& place) {
   std::size_t work = 1;
   for (const NodeDef& node : f.nodes)

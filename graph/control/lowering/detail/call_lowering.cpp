@@ -8,7 +8,7 @@
 namespace troupe::detail {
 namespace {
 
-// Calls in bodies in bodies.
+// The deepest nesting of calls in bodies.
 constexpr std::size_t kDeepest = 200;
 
 }  // namespace
@@ -78,7 +78,7 @@ Expected<Lowered> CallLowering::lower_call(const NodeDef& call, const std::vecto
   return out;
 }
 
-// What is open around the call does not matter to functions that stay.
+// A call from outside starts without open functions: those around it do not matter to it.
 Expected<Lowered> CallLowering::lower_recursive(const NodeDef& call, const FunctionDef& f,
                                                 const std::vector<Value>& inputs,
                                                 const Place& inside) {
@@ -127,7 +127,7 @@ Expected<Lowered> CallLowering::lower_branches(const NodeDef& call,
   return out;
 }
 
-// The predicate of the first iteration is computed before the loop, that of the next one by each.
+// The first predicate is computed before the loop, each later one in the iteration before.
 Expected<Lowered> CallLowering::lower_loop(const NodeDef& call, const std::vector<Value>& inputs,
                                            const Place& place, const Place& inside) {
   const std::vector<std::string> names = functions_of(call);
@@ -189,7 +189,7 @@ Expected<Lowered> CallLowering::lower_loop(const NodeDef& call, const std::vecto
   return out;
 }
 
-// The loop whose iterations this one goes back over; 0: none.
+// The loop that this one reverses; 0: none.
 Expected<std::uint32_t> CallLowering::reversed_by(const NodeDef& call,
                                                   const std::vector<Value>& inputs) const {
   const auto argument = std::size_t(*call.attrs.at("reverses").get<std::int64_t>());

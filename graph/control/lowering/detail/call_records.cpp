@@ -30,7 +30,7 @@ const std::uint32_t* CallRecords::frame_of(NodeId node) const {
 void CallRecords::begin(RecursiveFunction& member) {
   if (member.has_record()) return;
   NodeDef empty = out_.make("empty", "ListEmpty", loops_.like(member.frame), member.inside);
-  empty.attrs.emplace("T", Attr(DType::u8));  // of no entry
+  empty.attrs.emplace("T", Attr(DType::u8));  // the list has no entries
   empty.attrs.emplace("shape", Attr(PartialShape::unknown()));
   empty.out_types = {DType::list};
   empty.out_shapes = {PartialShape::unknown()};
@@ -73,7 +73,7 @@ Value CallRecords::recall(RecursiveFunction& member, const Value& value) {
   return {{at->second, 1}, kNoNode, true};
 }
 
-// The last value comes off first; those that others recall go by.
+// Values are popped last to first, including those that only other functions recall.
 Expected<bool> CallRecords::settle(Budget& budget) {
   bool any = false;
   for (RecursiveFunction& member : members_) {

@@ -43,7 +43,7 @@ struct RecursiveFunction {
   bool has_record() const { return record.node != kNoNode; }
 };
 
-// Owns the functions of a step that stay functions, and makes their records. A function has a
+// Owns the functions of a step that are not inlined, and makes their records. A function has a
 // record once a value of one of its calls is requested. Lives for one pass over a step, as do
 // references to functions.
 class CallRecords {

@@ -63,7 +63,7 @@ Status Inliner::bind_arguments(Inlined& in, const std::vector<Value>& arguments,
   return ok_status();
 }
 
-// A handle's attributes decided the types and shapes in the body.
+// Types and shapes in the body follow from the argument's attributes, so the handle must have them.
 Status Inliner::check_handle(const FunctionDef& f, const NodeDef& argument,
                              const Value& value) const {
   if (value.run != kNoRun)
@@ -109,7 +109,7 @@ Status Inliner::inline_body_node(Inlined& in, NodeId id, const Place& place, boo
   return ok_status();
 }
 
-// What a loop has made before it.
+// Uses a constant that the loop made before it, if there is one.
 bool Inliner::take_constant(Inlined& in, NodeId id, const Place& place) const {
   if (!place.constants) return false;
   const auto at = place.constants->index.find(&in.function->nodes[id]);
@@ -135,7 +135,7 @@ Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place) {
   }
   node.control = control_of(in, body);
   TROUPE_TRY(locate_node(node, body, in, place));
-  // A constant may be there in a branch that is not taken: who reads it is not.
+  // A constant may run in a branch that is not taken: its readers do not.
   const bool free = body.op == "Const" && body.control.empty() && place.frame == 0;
   if (!free) out_.anchor(node, inputs, place);
   const bool joins = op.role == Role::merge &&
@@ -156,7 +156,7 @@ Status Inliner::inline_node(Inlined& in, NodeId id, const Place& place) {
   return ok_status();
 }
 
-// What cannot stand where it would go.
+// An error if the node is not supported at that place.
 Status Inliner::check_node(const NodeDef& node, const FunctionDef& f, const Place& place) const {
   const OpDef& op = op_of(node, ops_).def;
   if (op.role == Role::external && recursive_.is_inside())
@@ -180,8 +180,8 @@ std::vector<NodeId> Inliner::control_of(const Inlined& in, const NodeDef& node) 
   return out;
 }
 
-// Devices and colocation of the call hold where the body says nothing, but not for what takes a
-// handle: that goes where its resource is. A function that calls itself is all in one place.
+// A node gets the device and colocation of the call where it names none. A node that takes a handle
+// is placed with its resource instead, except in a recursive function, which is on one device.
 void Inliner::locate(NodeDef& node, const Inlined& in, const Place& place) {
   const bool with_resource = !recursive_.is_inside() && op_of(node, ops_).takes_handles();
   if (!with_resource)
@@ -194,8 +194,8 @@ void Inliner::locate(NodeDef& node, const Inlined& in, const Place& place) {
   if (node.colocate.empty() && !with_resource) node.colocate = place.colocate;
 }
 
-// The same, in a loop beside its first node unless `body`, the node as its function has it, says
-// otherwise. What takes a list goes where that is, whatever loops hand it on.
+// Like locate(); but in a loop, a node that takes a list is placed with the node that made it, and
+// any other with the loop's first node unless `body`, the original node, names a device.
 Status Inliner::locate_node(NodeDef& node, const NodeDef& body, const Inlined& in,
                             const Place& place) {
   locate(node, in, place);
@@ -248,7 +248,7 @@ Status Inliner::inline_call(Inlined& in, NodeId id, const Place& place, bool wan
     return std::vector{out_.append_over(body.name, std::move(nodes), call, place)};
   };
   lowered.effects = alive(std::move(lowered.effects));
-  if (!queues.empty()) {  // one that only looks at them has no effect
+  if (!queues.empty()) {  // a call that only inspects them has no effect
     const auto ends = lowered.effects.empty() ? alive(std::move(lowered.done)) : lowered.effects;
     for (NodeId queue : queues) queues_.asked(queue, place, ends);
   }

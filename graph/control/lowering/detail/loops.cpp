@@ -105,7 +105,7 @@ Expected<Value> Loops::keep(std::uint32_t loop, const Value& value) {
   return kept;
 }
 
-// A list of values is where these are made: unless their maker names no device, beside the loop.
+// Places a list with the maker of its values or, if that names no device, with the loop.
 void Loops::stay_with(NodeDef& node, Port value) const {
   const NodeDef& maker = out_.node(out_.origin(value).node);
   if (maker.op == kFeedOp || maker.device.empty()) return;
@@ -125,7 +125,7 @@ Expected<Value> Loops::take(std::uint32_t loop, const Value& list, const Value& 
       typed(out_.make("pop", may_lack ? kKeptOp : "ListPop", frame.like, frame.inside), element);
   pop.attrs.emplace("shape", Attr(shape));
   pop.inputs = {variable.port};
-  pop.device.clear();  // that of the list
+  pop.device.clear();  // placed with the list
   pop.colocate.clear();
   pop.out_types = {DType::list, element};
   pop.out_shapes = {shape, shape};
@@ -167,7 +167,7 @@ Expected<Value> Loops::trips(std::uint32_t loop) {
   return frame.trips = set_next(frame, {{out_.append(std::move(count)), 0}});
 }
 
-// --- what a loop takes and gives ---
+// --- inputs and outputs of a loop ---
 
 Expected<Value> Loops::add_input(Frame& frame, const Value& value) {
   NodeDef& begin = out_.edit(frame.begin);
@@ -186,7 +186,8 @@ Expected<Value> Loops::add_variable(Frame& frame, const Value& first) {
   return variable;
 }
 
-// Of the variable added last. The value that it has behind the loop, if that has an end already.
+// Sets the next value of the variable added last. Returns its value after the loop, if that has
+// ended.
 Value Loops::set_next(Frame& frame, const Value& next) {
   frame.added.back().next = next.port;
   if (frame.next == kNoNode) return {};
@@ -202,7 +203,7 @@ void Loops::add_to_next(Frame& frame, Port next) {
   end.out_shapes.push_back(out_.shape(next));
 }
 
-// A node that takes nothing, among those around the loop.
+// Appends a node without inputs to the frame around the loop.
 Value Loops::append_before(Frame& frame, NodeDef node) {
   const bool free = frame.around.frame == 0;
   if (!free) out_.anchor(node, {}, frame.around);

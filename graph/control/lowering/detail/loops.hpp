@@ -62,8 +62,8 @@ class Loops {
   // The list of the values of `value` in all iterations, after the loop. invalid_argument if the
   // loop has no end yet.
   Expected<Value> keep(std::uint32_t loop, const Value& value);
-  // In an iteration of `loop`, pops the last element of a list around it. `kept` is the value in
-  // loop `from` of which the list was made.
+  // In an iteration of `loop`, pops the last element of a list around it. `kept`: the value of loop
+  // `from` whose list it is.
   Expected<Value> take(std::uint32_t loop, const Value& list, const Value& kept,
                        std::uint32_t from);
   // A value from around the loop, in its iterations.

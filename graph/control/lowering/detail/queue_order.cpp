@@ -5,10 +5,10 @@
 namespace troupe::detail {
 namespace {
 
-// Loops around what asks a queue: their numbers go into a key.
+// The most loops around a queue request: its key contains their iteration numbers.
 constexpr std::size_t kDeepestAsking = 8;
 
-// Mutexes are asked in order, as queues are.
+// Requests to mutexes are ordered like those to queues.
 bool in_order(const OpDef& op) {
   return op.external.resource == "queue" || op.external.resource == "mutex";
 }

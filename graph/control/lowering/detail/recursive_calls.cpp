@@ -37,7 +37,7 @@ Expected<Lowered> RecursiveCalls::lower(const NodeDef& call, const FunctionDef& 
   return call_of(first, first.end, inside);
 }
 
-// A call that stays one.
+// Makes the _Invoke for a call within the region.
 Expected<Lowered> RecursiveCalls::invoke(const NodeDef& call, const FunctionDef& f,
                                          const std::vector<Value>& inputs, const Place& inside) {
   TROUPE_TRY(RecursiveFunction* const found, member_of(*region_, f, inputs, {}));
@@ -58,7 +58,7 @@ Expected<Lowered> RecursiveCalls::invoke(const NodeDef& call, const FunctionDef&
   return call_of(member, made, inside);
 }
 
-// What the node of a call stands for. Its record may come later.
+// The outputs of a call's node. Its record may be added later.
 Lowered RecursiveCalls::call_of(RecursiveFunction& member, NodeId made, const Place& inside) {
   const auto results = std::uint32_t(member.function->result_types.size());
   member.calls.push_back(made);
@@ -92,7 +92,7 @@ Status RecursiveCalls::check_passed(const NodeDef& call, const FunctionDef& f,
   return ok_status();
 }
 
-// Placement would pass over what cannot hold for all of them.
+// Checked here, since placement ignores constraints that cannot hold for all nodes.
 Status RecursiveCalls::check_device(const NodeDef& node) {
   if (node.device.empty()) return ok_status();
   const auto wanted = DeviceName::parse(node.device);
@@ -107,9 +107,9 @@ Status RecursiveCalls::check_device(const NodeDef& node) {
   return ok_status();
 }
 
-// The values that a call takes along. A handle on a resource is the same in all calls that reach
-// it, and not handed on. Of what calls have saved it takes the record of the last one, which has
-// gone back over those before it.
+// The values that a call passes. A resource handle is the same in all calls that reach it, so it is
+// not passed. Of several `saved` handles, only the record of the last call is: that call reversed
+// those before it.
 Expected<std::vector<Value>> RecursiveCalls::passed(const NodeDef& call,
                                                     const std::vector<Value>& inputs,
                                                     const Place& inside) {
@@ -132,7 +132,7 @@ Expected<std::vector<Value>> RecursiveCalls::passed(const NodeDef& call,
   return out;
 }
 
-// `passed`: by the call from outside, to the first one.
+// `passed`: the values that the call from outside passes to the first function.
 Expected<RecursiveFunction*> RecursiveCalls::member_of(Region& region, const FunctionDef& f,
                                                        const std::vector<Value>& inputs,
                                                        const std::vector<Value>& passed) {
@@ -161,7 +161,7 @@ Expected<RecursiveFunction*> RecursiveCalls::member_of(Region& region, const Fun
   return &member;
 }
 
-// The last handle comes as a record.
+// The last `saved` handle is passed as a record.
 Status RecursiveCalls::begin_function(Region& region, RecursiveFunction& member,
                                       const std::vector<Value>& passed) {
   const FunctionDef& f = *member.function;
@@ -225,7 +225,7 @@ Status RecursiveCalls::lower_member(RecursiveFunction& member, InlineBody inline
   return ok_status();
 }
 
-// That of the one called from outside is the end of all.
+// The end of the function called from outside comes after those of all others.
 void RecursiveCalls::end_function(Region& region, RecursiveFunction& member) {
   const FunctionDef& f = *member.function;
   const Inlined& body = saved_.run(member.run).front();

@@ -40,7 +40,7 @@ class RecursiveCalls {
   using InlineBody =
       FunctionRef<Expected<Inlined>(const FunctionDef&, const std::vector<Value>&, const Place&)>;
   // Lowers a call of a function that stays. If it is from outside, lowers all functions that it
-  // reaches by `inline_body`.
+  // reaches, with `inline_body`.
   Expected<Lowered> lower(const NodeDef& call, const FunctionDef& f, std::vector<Value> inputs,
                           const Place& inside, InlineBody inline_body);
 

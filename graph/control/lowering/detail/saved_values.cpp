@@ -11,14 +11,14 @@ const T& attr(const NodeDef& node, const char* name) {
   return *node.attrs.at(name).get<T>();
 }
 
-// Where a call's run is among its outputs: behind the state that it gives, too.
+// The index of a call's `saved` output, which comes after results added for state.
 std::size_t port_of_run(const FunctionDef& f, NodeId id, std::size_t port) {
   const bool run = id != kNoNode && !f.nodes[id].out_types.empty() &&
                    f.nodes[id].out_types.back() == DType::resource;
   return run ? saved_port(f.nodes[id]) : port;
 }
 
-// Does the node count on no more than there is?
+// An error if the node expects another type, or more of the shape than is known.
 Status check_type(const NodeDef& node, const FunctionDef& f, NodeId id, std::size_t port,
                   DType wanted) {
   auto bad = [&](const std::string& why) { return in_node(invalid_argument(why), node); };
@@ -42,7 +42,7 @@ void SavedValues::set_run(std::uint32_t run, Inlined body) {
   runs_[run].push_back(std::move(body));
 }
 
-// --- what nodes name ---
+// --- values that nodes name ---
 
 Expected<Value> SavedValues::find(const NodeDef& node, const Value& handle, std::uint32_t frame) {
   if (node.op == kSavedOp) return find_value(node, handle, frame);
@@ -52,7 +52,7 @@ Expected<Value> SavedValues::find(const NodeDef& node, const Value& handle, std:
   return bring(number, loops_.parent(loop), frame);
 }
 
-// A value of the function that the gradient function belongs to, as its run left it.
+// A value of the function that a gradient function differentiates, from its run.
 Expected<Value> SavedValues::find_value(const NodeDef& node, const Value& handle,
                                         std::uint32_t frame) {
   auto bad = [&](const std::string& why) { return in_node(invalid_argument(why), node); };
@@ -72,14 +72,14 @@ Expected<Value> SavedValues::find_value(const NodeDef& node, const Value& handle
   return bring(value, run[branch].frame, frame);
 }
 
-// The body of the loop that left `handle`, in its iterations.
+// The inlined body of the loop whose `saved` output `handle` is.
 Expected<const Inlined*> SavedValues::body_of(const NodeDef& node, const Value& handle) const {
   if (handle.run == kNoRun || runs_[handle.run].empty() || !runs_[handle.run].back().repeated)
     return in_node(invalid_argument("it takes what a loop saved, not this"), node);
   return &runs_[handle.run].back();
 }
 
-// From the outermost loop to the value; and back outwards, a list of lists.
+// Walks inwards from the outermost loop to the value, then makes lists of lists outwards.
 Expected<Value> SavedValues::find_list(const NodeDef& node, const Value& handle,
                                        std::uint32_t frame) {
   auto bad = [&](const std::string& why) { return in_node(invalid_argument(why), node); };
@@ -104,7 +104,7 @@ Expected<Value> SavedValues::find_list(const NodeDef& node, const Value& handle,
     const NodeId id = functions_.find_node(f, nodes[level]);
     auto port = std::size_t(ports[level]);
     if (!last) port = port_of_run(f, id, port);
-    // What is inside of a list has the shape that is said of the innermost one.
+    // The declared shape is that of the innermost elements.
     if (!last && (id == kNoNode || port >= body->values[id].size()))
       return bad(called(f) + " has no such node");
     if (last) TROUPE_TRY(check_type(node, f, id, port, wanted));
@@ -153,7 +153,7 @@ Expected<Value> SavedValues::bring(const Value& value, std::uint32_t from, std::
                  loops_.like(from));
 }
 
-// To a frame that goes back over `from`.
+// Brings a value to a frame that reverses `from`.
 Expected<Value> SavedValues::bring_back(const Value& value, std::uint32_t from, std::uint32_t to) {
   if (RecursiveFunction* function = records_.in_frame(to)) return records_.recall(*function, value);
   if (const Value* before = loops_.before_loop(from, value.port))

@@ -60,7 +60,7 @@ Expected<Value> ShapeChecks::ensured(const Value& value, const PartialShape& dec
   if (value.run != kNoRun) return value;
   const NodeDef& source = out_.node(value.port.node);
   const DType type = out_.dtype(value.port);
-  // What is in a list is checked when it is taken off.
+  // Elements of a list are checked when they are popped.
   if (out_.is_handle(value) || type == DType::list) return value;
   const PartialShape& is = out_.shape(value.port);
   auto both = PartialShape::merge(declared, is);
@@ -71,7 +71,7 @@ Expected<Value> ShapeChecks::ensured(const Value& value, const PartialShape& dec
   node.op = kEnsuredOp;
   node.site = std::move(check.site);
   node.replica = place.replica;
-  // Where the value is made.
+  // Placed where the value is made.
   if (source.op == kFeedOp) {
     node.device = place.device;
     node.colocate = place.colocate;

@@ -53,7 +53,7 @@ class FrameFinder {
   }
 
   Role role(NodeId id) const { return role_of(nodes_[id], ops_); }
-  // Where the outputs of a node are.
+  // The frame of a node's outputs.
   std::uint32_t around(NodeId id) {
     const std::uint32_t f = out_.of_node[id];
     if (role(id) != Role::exit) return f;
@@ -61,7 +61,7 @@ class FrameFinder {
     return out_.frames[f].parent;
   }
 
-  // A node whose frame the node is in, or the Enter's frame is in.
+  // Finds an input that determines the frame of the node; for an Enter, the frame around it.
   Status find_source(NodeId id, NodeId& first) {
     const NodeDef& node = nodes_[id];
     auto same = [&](NodeId from) {
@@ -105,8 +105,7 @@ class FrameFinder {
     return added(name, parent);
   }
 
-  // A constant does not say where the loop stands that it enters: where the other Enters of that
-  // name do.
+  // An Enter of a constant does not determine where its loop is; the other Enters of that name do.
   std::uint32_t entered_anywhere(NodeId enter) {
     const std::string& name = frame_name(enter);
     if (auto at = last_.find(name); at != last_.end()) return at->second;
@@ -136,7 +135,7 @@ class FrameFinder {
   const std::vector<NodeDef>& nodes_;
   const OpRegistry& ops_;
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> known_;
-  std::map<std::string, std::uint32_t> last_;  // frame of that name
+  std::map<std::string, std::uint32_t> last_;  // by name
   std::set<std::uint32_t> floating_;           // frames that only constants have entered
   ClientFrames out_;
 };

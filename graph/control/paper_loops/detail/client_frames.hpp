@@ -10,8 +10,8 @@
 
 namespace troupe::detail {
 
-// Frames as in the paper: the nodes behind the Enters with one name in one outer frame. Number 0 is
-// around all of them.
+// Frames as in the paper: the nodes after the Enters with one name in one outer frame. Frame 0 is
+// around all others.
 struct ClientFrames {
   struct Frame {
     std::string name;

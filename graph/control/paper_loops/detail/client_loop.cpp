@@ -35,7 +35,7 @@ class LoopReader {
   bool inside(NodeId id) const {
     return frames_.of_node[id] == loop_.frame && !is_everywhere(nodes_[id], ops_);
   }
-  // Passes what the loop's predicate lets through.
+  // Whether it is a Switch on the loop's predicate.
   bool is_gate(NodeId id) const { return gates_.contains(id); }
   bool is_body(NodeId id) const { return behind_.contains(id); }
 
@@ -49,7 +49,7 @@ class LoopReader {
                    nodes_[at]);
   }
 
-  // --- what there is ---
+  // --- roles of the nodes ---
 
   Status sort(NodeId id) {
     const NodeDef& node = nodes_[id];
@@ -78,7 +78,7 @@ class LoopReader {
     }
   }
 
-  // A Merge that joins what a variable is at first and what it is next.
+  // Adds a variable if the Merge joins its first and its next value.
   Status variable(NodeId id) {
     const NodeDef& merge = nodes_[id];
     NodeId enter = kNoNode, next = kNoNode;
@@ -86,7 +86,7 @@ class LoopReader {
       if (role(in.node) == Role::next_iteration && inside(in.node)) next = in.node;
       if (is_variable(in.node) && inside(in.node)) enter = in.node;
     }
-    if (next == kNoNode && enter == kNoNode) return ok_status();  // a branch of the client's own
+    if (next == kNoNode && enter == kNoNode) return ok_status();  // it joins branches of the client
     merges_.insert(id);
     if (next == kNoNode || enter == kNoNode || merge.inputs.size() != 2)
       return bad("its Merge " + quoted(merge.name) +
@@ -97,12 +97,12 @@ class LoopReader {
     return ok_status();
   }
 
-  // An Enter that is there in the first iteration alone.
+  // Whether it is an Enter of a variable, which has a value only in the first iteration.
   bool is_variable(NodeId id) const {
     return role(id) == Role::enter && !*nodes_[id].attrs.at("is_constant").get<bool>();
   }
 
-  // --- how its parts are connected ---
+  // --- connections ---
 
   Status check(NodeId id) {
     const NodeDef& node = nodes_[id];
@@ -147,7 +147,7 @@ class LoopReader {
     return ok_status();
   }
 
-  // What a variable is in an iteration comes from here.
+  // Whether it provides a variable's value at the beginning of an iteration.
   bool begins(NodeId id) const { return is_variable(id) || role(id) == Role::next_iteration; }
   std::string named(NodeId id) const { return nodes_text(nodes_, {id}); }
 
@@ -162,8 +162,8 @@ class LoopReader {
     return op.is(External::Order::write) || op.def.role == Role::call;
   }
 
-  // The condition is what the predicate and the Switches need, and what has effects or draws
-  // although it needs neither; all else is done with the body.
+  // The condition consists of the nodes that the predicate and the Switches need, and of stateful
+  // nodes that do not depend on the Switches. All others are the body.
   Expected<ClientLoop> share_out() {
     std::vector<NodeId> open;
     std::unordered_set<NodeId> condition;
@@ -199,7 +199,7 @@ class LoopReader {
   ClientLoop loop_;
   std::vector<NodeId> order_;
   std::unordered_set<NodeId> gates_, merges_, joined_;
-  std::unordered_set<NodeId> behind_;  // needs what a Switch of the loop lets through
+  std::unordered_set<NodeId> behind_;  // nodes that depend on a Switch of the loop
 };
 
 }  // namespace

@@ -30,12 +30,12 @@ NodeDef call_node(std::string op, std::string name, const std::vector<ValueType>
     node.out_shapes.push_back(type.shape);
   }
   node.attrs = {{"Tin", in}, {"Tout", node.out_types}, {"shapes", node.out_shapes}};
-  node.out_types.push_back(DType::resource);  // what the run leaves for gradients
+  node.out_types.push_back(DType::resource);  // `saved`, for gradients
   node.out_shapes.push_back(PartialShape::unknown());
   return node;
 }
 
-// A function that nodes move into.
+// A function under construction, into which nodes are moved.
 class MovedNodes {
  public:
   MovedNodes(const std::vector<NodeDef>& from, std::string name, const Site& site)
@@ -46,7 +46,7 @@ class MovedNodes {
 
   const std::vector<NodeDef>& nodes() const { return copies_.made(); }
 
-  // Stands for a port of the nodes that move.
+  // Adds an argument that replaces a port of the old nodes.
   void argument(Port of, const OpRegistry& ops) {
     const NodeDef& source = from_[of.node];
     NodeDef node{.name = source.name, .site = source.site};
@@ -69,8 +69,8 @@ class MovedNodes {
 
   NodeId append(NodeDef node) { return copies_.append(std::move(node)); }
 
-  // The inputs are ports that stand for something here. A control edge from a node that has no
-  // place here is left out: it was there before.
+  // Moves a node. `inputs` are ports that are mapped here. Control edges from nodes outside the
+  // function are dropped: those run earlier.
   void move(NodeId id, const std::vector<Port>& inputs) {
     NodeDef node = from_[id];
     for (std::size_t i = 0; i < inputs.size(); ++i) node.inputs[i] = port(inputs[i]);
@@ -83,7 +83,7 @@ class MovedNodes {
     return copies_.nodes(control);
   }
 
-  // The value after these.
+  // The value, after the nodes in `control`.
   Port after(Port value, const std::vector<NodeId>& control, const NodeDef& like) {
     if (control.empty()) return value;
     NodeDef node{.name = like.name, .op = "Identity", .inputs = {value}, .control = control};
@@ -163,7 +163,7 @@ class LoopRaiser {
   const NodeDef& cond() const { return nodes_[loop_.cond]; }
   bool inside(NodeId id) const { return frames_.of_node[id] == loop_.frame; }
 
-  // What a port of the loop has in an iteration: a port of a Merge, of the LoopCond, of a plain
+  // The port that a port of the loop has its value from: of a Merge, of the LoopCond, of a plain
   // node, or of a node around the loop.
   Port value(Port p) const {
     while (inside(p.node)) {
@@ -180,7 +180,7 @@ class LoopRaiser {
     return out;
   }
 
-  // --- what the functions take ---
+  // --- arguments of the functions ---
 
   void find_invariants() {
     std::set<Port> seen;
@@ -195,8 +195,8 @@ class LoopRaiser {
     use(predicate_);
   }
 
-  // What the condition makes and others use, behind the predicate. Nothing, where it need not be a
-  // function that is called.
+  // The predicate and the values of the condition that other nodes use. Empty if the condition need
+  // not be called as a function.
   void find_state() {
     std::set<NodeId> condition(loop_.condition.begin(), loop_.condition.end());
     condition.insert(loop_.cond);
@@ -225,7 +225,7 @@ class LoopRaiser {
 
   // --- functions ---
 
-  // Of the variables: the predicate, and what else of the state there is.
+  // Returns the predicate and the rest of the state.
   FunctionDef condition_function(std::string name) const {
     MovedNodes f = function(std::move(name), false);
     for (NodeId id : loop_.condition) {
@@ -245,7 +245,8 @@ class LoopRaiser {
     return std::move(f).returns({known});
   }
 
-  // The next variables; where `condition` names one, the state that it makes of them, too.
+  // Returns the next variables and, if `condition` is not empty, the state that it computes from
+  // them.
   FunctionDef body_function(std::string name, const std::string& condition) const {
     MovedNodes f = function(std::move(name), !condition.empty());
     for (NodeId id : loop_.body) f.move(id, values_of(id));
@@ -264,7 +265,8 @@ class LoopRaiser {
     return std::move(f).returns(std::move(results));
   }
 
-  // What the next condition may look at. Nothing writes on one side of a Switch in a loop.
+  // The writes that the next condition may see. In a loop, nothing is written on one side of a
+  // Switch.
   std::vector<NodeId> writes_in(const std::vector<NodeDef>& nodes) const {
     const std::vector<bool> dying = nodes_with_dead_outputs(nodes, ops_);
     std::vector<NodeId> out;
@@ -297,7 +299,7 @@ class LoopRaiser {
     return out;
   }
 
-  // Of the condition's function, on arguments among `nodes`.
+  // A call of the condition's function, with arguments among `nodes`.
   NodeDef condition_call(std::string name, const std::string& function,
                          const std::vector<NodeDef>& nodes, std::vector<Port> arguments) const {
     NodeDef call =
@@ -322,7 +324,8 @@ class LoopRaiser {
     return out;
   }
 
-  // Under the number of an Enter; `first` becomes what the loop begins with.
+  // Puts the first call under the number of an Enter, and adds its results to the loop's first
+  // values.
   void call_first(NodeId at, const std::string& function, std::vector<Port>& first) {
     std::vector<Port> arguments = first;
     arguments.insert(arguments.end(), invariants_.begin(), invariants_.end());
@@ -373,10 +376,10 @@ class LoopRaiser {
   const OpRegistry& ops_;
   const std::set<NodeId> gates_;
   std::set<NodeId> merges_;
-  std::vector<Port> variables_, state_, invariants_;  // what a port of the loop is a value of
+  std::vector<Port> variables_, state_, invariants_;  // as value() returns them
   Port predicate_;
   std::vector<Port> next_, last_;  // by variable; by Leave
-  std::vector<NodeId> before_;     // what the loop comes after
+  std::vector<NodeId> before_;     // nodes that the loop comes after
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 class BodyThreading {
  public:
-  // `out`: the name of the function that is made; gets what that needs and passes.
+  // `out`: has the name of the function to make; run() adds what it needs and passes.
   BodyThreading(StateThreading& all, const FunctionDef& f, const std::vector<std::string>& bound,
                 const StateInLoop& in, ThreadedFunction& out)
       : all_(all),
@@ -42,10 +42,10 @@ class BodyThreading {
  private:
   struct Version {
     Port value, flag;
-    bool old = false;  // it may be what came in
+    bool old = false;  // may be the value passed in
   };
 
-  // --- state comes in ---
+  // --- state as arguments ---
 
   NodeId argument(const std::string& name, DType dtype, PartialShape shape) {
     NodeDef node;
@@ -89,7 +89,7 @@ class BodyThreading {
     all.insert(all.end(), read_.begin(), read_.end());
   }
 
-  // --- and goes out ---
+  // --- state as results ---
 
   void list_results() {
     for (Port result : f_.results) made_.results.push_back(out_.port(result));
@@ -151,14 +151,14 @@ class BodyThreading {
     }
     NodeDef node = out_.moved(id);
     node.op = "Identity";
-    node.device.clear(), node.colocate.clear();  // which said where the variable is
+    node.device.clear(), node.colocate.clear();  // which placed it with the variable
     node.inputs = {value};
     node.attrs = {{"T", node.out_types[0]}};
     out_.replace(id, std::move(node));
     return ok_status();
   }
 
-  // The rule of a write on values, under the write's name.
+  // Replaces a write by its rule on values, under the write's name.
   Status write(NodeId id, const OpInfo& op, const VariableUses& uses) {
     NodeDef node = out_.moved(id);
     const OpInfo* rule = ops_.find(rule_on_values(node.op));
@@ -193,7 +193,7 @@ class BodyThreading {
     return ok_status();
   }
 
-  // Element by element.
+  // Replaces a NextElement by one that takes the count of elements, and counts.
   Status take(NodeId id, const std::string& dataset) {
     const Port taken = versions_.at(dataset).back().value;
     NodeDef node = out_.moved(id);
@@ -223,7 +223,7 @@ class BodyThreading {
 
   // --- calls ---
 
-  // What the call takes of a variable: as left by the writes before it.
+  // The version of a variable that the call sees: that of the writes before it.
   const Version& seen_by(NodeId id, const std::string& key, bool writes) const {
     const std::vector<Version>& versions = versions_.at(key);
     return writes ? versions.back() : versions[before_.before(id, key)];
@@ -300,7 +300,7 @@ class BodyThreading {
   ThreadedFunction& threaded_;
   FunctionDef made_;
   std::map<std::string, std::vector<Version>> versions_;  // by variable, in the order of writes
-  std::map<std::string, Port> items_;                     // what is only read
+  std::map<std::string, Port> items_;                     // items that are only read
   std::vector<NodeId> values_, flags_, read_;             // arguments
   NodeId yes_ = kNoNode;
 };

@@ -45,7 +45,7 @@ class OutsideThreading {
     }
   }
 
-  // After the last write before it, where its inputs do not say so themselves.
+  // Makes the node come after the last write before it, unless its inputs do so already.
   void come_behind(NodeDef& node, NodeId id, const std::string& key) const {
     const std::size_t writes = before_.before(id, key);
     if (writes == 0) return;
@@ -53,7 +53,7 @@ class OutsideThreading {
     if (writes_behind_.contains(last)) node.control.push_back(last);
   }
 
-  // A call of functions with loops in them.
+  // A call of functions that contain loops.
   Status call(NodeId id, const VariableUses& uses, NodeDef& node) {
     for (const std::string& key : uses.in_loops)
       if (all_.users.is_dataset(key))
@@ -72,14 +72,14 @@ class OutsideThreading {
     return ok_status();
   }
 
-  // What reads and then writes must see every write that is applied before its own.
+  // A node that reads and then writes must see all writes that are applied before its own.
   void come_after_writes(NodeDef& node, const std::set<std::string>& keys) const {
     for (const std::string& key : keys)
       if (const auto at = writers_.find(key); at != writers_.end())
         node.control.push_back(at->second.back());
   }
 
-  // --- a loop, or a call of a function that calls itself ---
+  // --- a loop, or a call of a recursive function ---
 
   Status loop(NodeId id, const VariableUses& uses) {
     const NodeDef& from = nodes_[id];
@@ -148,7 +148,7 @@ class OutsideThreading {
 
   const std::string& key_of(const std::string& item) const { return all_.users.key_of(item); }
 
-  // Before the loop, after what the loop comes after.
+  // Reads the variable before the loop, after the writes that the loop comes after.
   Port read(NodeId loop, const std::string& item, std::vector<NodeId> control) {
     const std::string& key = key_of(item);
     const NodeDef& handle = all_.handles.at(key);
@@ -173,7 +173,7 @@ class OutsideThreading {
     return {out_.append(std::move(node)), 0};
   }
 
-  // For a variable that every iteration writes before anything looks at it.
+  // A dummy value for a variable that every iteration writes before reading it.
   Port nothing(const NodeDef& loop, const std::string& key) {
     const DType dtype = dtype_of_variable(all_.handles.at(key));
     NodeDef node = scalar_constant(loop.name + "/nothing", none_of(dtype), loop.site);
@@ -181,14 +181,14 @@ class OutsideThreading {
     return {out_.append(std::move(node)), 0};
   }
 
-  // How many elements of the dataset the run has taken before the loop.
+  // The number of elements of the dataset that the run has taken before the loop.
   Port taken_before(const NodeDef& loop, const std::string& dataset) {
     if (const auto at = taken_.find(dataset); at != taken_.end()) return at->second;
     const std::int64_t outside = is_taken_outside(dataset) ? 1 : 0;
     return {out_.append(scalar_constant(loop.name + "/taken", Tensor::scalar(outside), loop.site)),
             0};
   }
-  // All that take one outside of loops take the same one.
+  // All nodes outside loops that take an element take the same one.
   bool is_taken_outside(const std::string& dataset) {
     for (const NodeDef& node : nodes_)
       if (node.op != "While" && all_.users.of(node, keys_).writes.contains(dataset)) return true;
@@ -200,7 +200,7 @@ class OutsideThreading {
     return {out_.append(scalar_constant(name, Tensor::scalar(is), loop.site)), 0};
   }
 
-  // --- behind it ---
+  // --- writes after the loop ---
 
   void write_behind(NodeId id, NodeId made, std::uint32_t own, const StateSignature& state,
                     const std::set<std::string>& always) {
@@ -253,9 +253,9 @@ class OutsideThreading {
   NodeCopies& out_;
   std::map<std::string, Port> handles_;                 // of the loops' variables, in the copies
   std::map<std::string, std::vector<NodeId>> writers_;  // likewise, in the order of WritesBefore
-  std::map<NodeId, std::vector<NodeId>> behind_;        // loop -> writes behind it
+  std::map<NodeId, std::vector<NodeId>> behind_;        // loop -> writes after it
   std::set<NodeId> writes_behind_;
-  std::map<std::string, Port> taken_;  // of datasets: how many, behind the last loop
+  std::map<std::string, Port> taken_;  // by dataset: elements taken, after the last loop
 };
 
 }  // namespace

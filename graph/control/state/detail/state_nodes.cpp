@@ -36,7 +36,7 @@ void add_state_to(NodeDef& call, std::size_t variables, const std::vector<Port>&
   call.inputs.insert(call.inputs.begin() + behind, first.begin(), first.end());
   call.inputs.insert(call.inputs.end(), last.begin(), last.end());
   for (std::size_t k = 0; k < first.size(); ++k) {
-    // A loop may be given a handle for a value.
+    // A loop may take a handle in place of a value.
     const DType dtype = copies.dtype(first[k]);
     const NodeDef& source = copies.made(first[k].node);
     call.out_types.insert(call.out_types.end() - 1,

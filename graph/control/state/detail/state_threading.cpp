@@ -69,7 +69,7 @@ Expected<ThreadedFunction> StateThreading::inside(const FunctionDef& f,
   }
   if (const auto at = inside_.find(what); at != inside_.end()) return at->second;
   const std::string name = fresh_name(f);
-  if (users.calls_itself(f)) {  // which finds this then, as if it looked at all that it is given
+  if (users.calls_itself(f)) {  // its own calls find this entry: all state is used
     const std::set<std::string> all(in.state.written.begin(), in.state.written.end());
     inside_.emplace(what, ThreadedFunction{name, all, all});
   }
@@ -81,7 +81,7 @@ Expected<ThreadedFunction> StateThreading::inside(const FunctionDef& f,
   return out;
 }
 
-// Assigns to its arguments, which are pairs of handle and value; or does nothing with them.
+// A function of (handle, value) pairs that assigns the values, or does nothing.
 std::string StateThreading::write_function(const std::vector<std::string>& keys, bool writes) {
   FunctionDef f;
   f.name = std::string(writes ? "write" : "nothing") + "@" + std::to_string(++versions_);

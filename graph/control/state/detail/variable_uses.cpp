@@ -61,7 +61,7 @@ std::vector<std::string> VariableUsers::bound(const NodeDef& call, const Keys& k
 
 const VariableUses& VariableUsers::of(const FunctionDef& f, const std::vector<std::string>& bound) {
   const auto [at, fresh] = known_.try_emplace({&f, bound});
-  VariableUses& known = at->second;  // of one that is being looked at: as far as it is known
+  VariableUses& known = at->second;  // incomplete while the function is being examined
   if (!fresh) return known;
   const Keys keys = keys_of(f, bound);
   if (std::all_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); }))
@@ -79,7 +79,7 @@ const VariableUses& VariableUsers::of(const FunctionDef& f, const std::vector<st
   return known;
 }
 
-// On a function whose uses are not all known yet.
+// Forgets what may depend on a function whose uses are not all known yet.
 void VariableUsers::forget_what_depends() {
   std::erase_if(known_, [&](const auto& entry) {
     return calls_itself(*entry.first.first) && !open_.contains(entry.first);

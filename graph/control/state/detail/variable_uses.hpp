@@ -1,5 +1,5 @@
-// The variables that functions read and write, and the datasets of which they take elements, which
-// counts as a write of the number taken.
+// Finds the variables that functions read and write. Taking an element of a dataset counts as a
+// write of the number taken.
 #pragma once
 
 #include <map>
