@@ -1,4 +1,4 @@
-// One node for many that compute the same (paper, section 5.1).
+// Common subexpression elimination: merges nodes that compute the same (paper, section 5.1).
 #include "graph/detail/equal_nodes.hpp"
 #include "graph/passes/pass.hpp"
 
@@ -22,7 +22,7 @@ Status cse(StepGraph& step, const Target& target) {
     const NodeId kept = out.keep(id);
     const NodeId twin = candidate ? seen.find_or_add(kept, op.commutative) : kNoNode;
     if (twin == kNoNode) continue;
-    out.map(id, twin);  // its twin, which stays without readers, is pruned next
+    out.map(id, twin);  // the kept copy has no readers and is pruned next
     ++merged;
   }
   if (merged > 0) step.notes.push_back("cse: merged " + std::to_string(merged) + " nodes");

@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-// Looks names of a request up, with errors that help.
+// Looks up the names of a request. Errors suggest similar names.
 class Names {
  public:
   Names(const GraphDef& graph, const GraphIndex& index) : graph_(graph), index_(index) {}
@@ -62,7 +62,7 @@ NodeDef feed_node(const NodeDef& source, Port port, const PortName& name, std::s
   return node;
 }
 
-// The ports that a request names, and the nodes that take the place of fed ones.
+// The ports that a request names, and the nodes that replace fed ones.
 struct Wanted {
   std::vector<Port> feeds, fetches;
   std::vector<NodeId> targets;
@@ -96,7 +96,7 @@ Expected<Wanted> look_up(const GraphDef& graph, const GraphIndex& index,
   return wanted;
 }
 
-// Takes a graph, or the part of it that a request needs, found from its end.
+// Copies a graph, or the part of it that a request needs, found backwards from fetches and targets.
 class Taker {
  public:
   Taker(const GraphDef& graph, const GraphIndex& index, Wanted wanted, const OpRegistry& ops)
@@ -138,11 +138,11 @@ class Taker {
   }
 
  private:
-  // A target that is a handle or a fed placeholder asks for nothing.
+  // Drops targets that are handles or fed placeholders: there is nothing to run.
   void forget_empty_targets() {
     std::erase_if(wanted_.targets, [&](NodeId id) { return no_control(id); });
   }
-  // What was found to be needed, without functions.
+  // Copies the needed nodes, without functions.
   StepGraph copied() {
     number();
     StepGraph step;
@@ -153,7 +153,7 @@ class Taker {
     return step;
   }
   // Handles are not executed, so nothing waits for them and they wait for nothing. A fed
-  // placeholder is there from the start.
+  // placeholder is available from the start.
   bool no_control(NodeId id) const {
     const Role role = role_of(graph_.nodes[id], ops_);
     return is_handle(role) || (role == Role::placeholder && fed_nodes_.contains(id));
@@ -168,7 +168,7 @@ class Taker {
     if (numbers_.try_emplace(id, kNoNode).second) open_.push_back(id);
   }
 
-  // Feeds come first: then an input still names an earlier node.
+  // Feeds come first, so that every input still names an earlier node.
   void number() {
     NodeId next = 0;
     for (std::size_t feed : needed_feeds_) feed_numbers_[feed] = next++;
@@ -226,7 +226,7 @@ class Taker {
   std::vector<NodeId> open_;
   std::set<std::size_t> needed_feeds_;
   std::unordered_map<std::size_t, NodeId> feed_numbers_;
-  std::unordered_map<NodeId, NodeId> numbers_;  // of needed nodes: here, and in the step
+  std::unordered_map<NodeId, NodeId> numbers_;  // needed nodes: number here -> in the step
   std::vector<NodeId> order_;
 };
 

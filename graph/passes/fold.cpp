@@ -1,4 +1,4 @@
-// Computes what depends on constants alone, once, at compile time.
+// Constant folding: computes nodes that depend only on constants, once, at compile time.
 #include <algorithm>
 
 #include "graph/passes/pass.hpp"
@@ -7,11 +7,11 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{10} << 20;
-// Of what is made of less, such as the zeros of many variables, by one step's folding in all: it is
-// held by everybody who compiles, and by the step for as long as it is loaded.
+// By how much results of one step's folding may exceed their inputs in total, such as the zeros of
+// many variables: every process that compiles holds them, and the step as long as it is loaded.
 constexpr std::size_t kMostGrown = kMostBytes;
-// Elements read and written, by one step's folding in all: a second or two, since who asks for a
-// step waits for it. A run computes the rest as fast as its devices can.
+// Elements read and written by one step's folding in total: a second or two, since the client waits
+// for it. A run computes the rest as fast as its devices can.
 constexpr double kMostWork = double(std::uint64_t{1} << 31);
 
 const Tensor* constant(const NodeDef& node) {
@@ -48,7 +48,7 @@ std::size_t bytes_of(const std::vector<Tensor>& values) {
   return bytes;
 }
 
-// Right dtypes and shapes.
+// Whether the values have the declared dtypes and shapes.
 bool fits(const NodeDef& node, const std::vector<Tensor>& values) {
   if (values.size() != node.out_types.size()) return false;
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -58,9 +58,9 @@ bool fits(const NodeDef& node, const std::vector<Tensor>& values) {
   return true;
 }
 
-// An upper bound that needs no kernel: each element of an input is looked at once, or, where
-// outputs are contractions, at most as often as there are elements of the output. Of two inputs
-// the smaller one says how many products an element of the output can have.
+// An upper bound that needs no kernel: each element of an input is read once or, if outputs are
+// contractions, at most once for each element of the output. Of two inputs, the smaller one bounds
+// the number of products in an element of the output.
 double work_of(const NodeDef& node, const OpDef& op, const std::vector<Tensor>& inputs) {
   double read = 0, largest = 0, second = 0, written = 0;
   for (const Tensor& t : inputs) {
@@ -75,8 +75,8 @@ double work_of(const NodeDef& node, const OpDef& op, const std::vector<Tensor>& 
   return 1 + read + written * (inputs.size() > 1 ? second : largest);
 }
 
-// As far as it is known before the work is done: a large result is not computed just to be thrown
-// away.
+// The bytes that are known before the work is done: a large result is not computed only to be
+// discarded.
 std::size_t known_bytes(const NodeDef& node) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < node.out_types.size(); ++i)

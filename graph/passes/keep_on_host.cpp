@@ -1,6 +1,6 @@
-// Integers that are in host memory stay there: what is computed of shapes, and labels and indices
-// that only the host looks at. Moved to the device, they would have to come back, and the host
-// would wait for all that the device does before.
+// Keeps integers on the host that are in host memory: values computed from shapes, and labels and
+// indices that only the host reads. On the device, they would have to be copied back, and the host
+// would wait for all earlier work of the device.
 #include <algorithm>
 #include <vector>
 
@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-// A result known to be larger than this is the device's business.
+// Results known to be larger than this are computed on the device.
 constexpr std::int64_t kSmall = 4096;
 
 struct Reader {
@@ -18,7 +18,7 @@ struct Reader {
   std::size_t flat;
 };
 
-// Where a tensor is, and where it comes from: `shape` of shapes and constants alone.
+// Where a tensor is and comes from. `shape`: computed from shapes and constants only.
 enum class Origin : std::uint8_t { device, constant, shape, data };
 
 class Keeper {
@@ -31,7 +31,7 @@ class Keeper {
                      [](const TargetDevice& d) { return d.space == MemorySpace::device; }))
       return;
     find_candidates();
-    // What others take from it has to be on the host itself.
+    // A node stays only while its inputs and, for data, its readers are on the host.
     for (bool changed = true; changed;) {
       changed = false;
       for (NodeId id = NodeId(graph_.nodes.size()); id-- > 0;)
@@ -81,14 +81,15 @@ class Keeper {
     }
   }
 
-  // Of what is no candidate.
+  // The origin of a node that is no candidate.
   Origin origin_of(NodeId id) const {
     if (is_feed(id)) return Origin::data;
     const OpDef& def = op(id).def;
     if (def.external.resource == "dataset" && def.role == Role::external) return Origin::data;
     if (def.role != Role::kernel) return Origin::device;
     if (graph_.nodes[id].op == "Const") return Origin::constant;
-    // Told of shapes alone, as that of Size; what else is in host memory comes from data.
+    // Ops with only host outputs, such as Size, compute them from shapes; other host values are
+    // data.
     if (def.host.empty() || def.out.empty()) return Origin::device;
     for (const ArgSpec& out : op(id).out)
       if (!out.host) return Origin::device;
@@ -96,7 +97,7 @@ class Keeper {
   }
   Origin from(Port in) const { return origin_[in.node]; }
 
-  // Whether all it reads is there, and what it makes is an integer that a CPU can make.
+  // Whether all inputs are on the host, and all outputs are integers that a CPU can compute.
   bool can_stay(NodeId id) {
     if (is_feed(id)) return false;
     const NodeDef& node = graph_.nodes[id];
@@ -114,7 +115,7 @@ class Keeper {
       const Origin origin = from(in);
       if (origin == Origin::device) return false;
       any = any || origin != Origin::constant;
-      // What is computed on a CPU of shapes of a device's tensors comes to that device.
+      // A node on a CPU that computes with shapes of a device's tensors moves to that device.
       const TargetDevice* there = kept_[in.node] ? home_[in.node] : device_of(source);
       if (!home && free_[id] && origin == Origin::shape && there->space == MemorySpace::device &&
           same_task(there->name, device_of(node)->name))
@@ -138,7 +139,7 @@ class Keeper {
     return input_space(op(reader.node), node, reader.flat,
                        graph_.nodes[port.node].out_types[port.index], space) == MemorySpace::host;
   }
-  // All that read it, but for a fetch, which is of the host.
+  // Whether all readers read it on the host. A fetch always does.
   bool read_on_host(NodeId id) const {
     return std::all_of(readers_[id].begin(), readers_[id].end(), [&](const Reader& reader) {
       return reads_on_host(reader, graph_.nodes[reader.node].inputs[reader.flat]);
@@ -165,7 +166,7 @@ class Keeper {
     node.attrs.insert_or_assign(std::string(kOnHostAttr), Attr(true));
   }
 
-  // An element of a dataset is copied to the device only where that reads it.
+  // Elements of a dataset are copied to the device only if it reads them.
   void keep_elements(NodeId id) {
     NodeDef& node = graph_.nodes[id];
     if (is_feed(id) || space_of(node) == MemorySpace::host) return;
@@ -187,7 +188,7 @@ class Keeper {
   const OpRegistry& ops_;
   std::vector<std::vector<Reader>> readers_;
   std::vector<bool> kept_;
-  std::vector<const TargetDevice*> home_;  // of what is kept
+  std::vector<const TargetDevice*> home_;  // of kept nodes
   std::vector<Origin> origin_;
 };
 

@@ -25,8 +25,8 @@ bool structural(Role role) {
   }
 }
 
-// For elementwise ops, of which few elements take less than handing the node to a lane does. What a
-// string costs nobody knows before.
+// Whether an elementwise op has so few elements that computing them takes less than handing the
+// node to a lane. The cost of strings is not known in advance.
 bool is_small(const GraphDef& graph, const NodeDef& node) {
   constexpr std::int64_t kFewElements = 16;
   for (std::size_t k = 0; k < node.out_types.size(); ++k)
@@ -43,26 +43,26 @@ std::int64_t int_attr(const NodeDef& node, std::string_view name, std::int64_t o
   return at == node.attrs.end() ? otherwise : *at->second.get<std::int64_t>();
 }
 
-// What the client calls a loop: _LoopBody is NAME/begin.
+// The client's name for a loop: its _LoopBody is NAME/begin.
 std::string loop_name(const NodeDef& body) {
   return original_name(body).substr(0, original_name(body).rfind('/'));
 }
 
-// The node that begins a function which is called from the inside alone: the plan has no call of it
-// among the nodes around it.
+// Whether the frame is a function that only functions of its region call: the plan has no call of
+// it among the nodes around it.
 bool is_called_inside(const Frames& frames, std::uint32_t f) {
   return frames.frames[f].is_function() && frames.frames[f].function != 0;
 }
 
-// A node of a plan. A _LoopBody or _FunctionBody makes two: the loop or the call, and what begins
-// an iteration or each call.
+// A node of a plan. A _LoopBody or _FunctionBody makes two: the loop or the call, and the node that
+// begins an iteration or each call.
 struct Member {
   NodeId id = kNoNode;
   bool loop = false;
 };
 
-// Where the nodes of a step stand in the plans of their partitions: in their order, but that a loop
-// is followed by all that it repeats.
+// The positions of a step's nodes in the plans of their partitions: in step order, except that a
+// loop is followed by its frame.
 struct Numbering {
   Numbering(const GraphDef& graph, const Partitions& partitions, const Frames& all)
       : frames(all),
@@ -85,7 +85,7 @@ struct Numbering {
     }
   }
 
-  // The node of the plan that has the outputs of a node: of a _LoopNext it is the loop.
+  // The node of the plan that has the outputs of a node; for a _LoopNext it is the loop.
   std::uint32_t source(NodeId id) const {
     const std::uint32_t f = frames.of_node[id];
     return f != 0 && frames.frames[f].next == id ? loop_index[f] : index[id];
@@ -111,7 +111,7 @@ struct Numbering {
   std::vector<std::uint32_t> begun_by_;        // node -> the frame that it begins, or 0
 };
 
-// The graph of one partition on its way into flat arrays.
+// Flattens the graph of one partition into arrays.
 class Flattener {
  public:
   Flattener(const StepGraph& step, const Partitions& partitions, std::uint32_t home,
@@ -126,7 +126,7 @@ class Flattener {
         members_(numbering.members[home]),
         first_slot_(numbering.first_slot) {}
 
-  // Everything but PlanInfo::def.
+  // Makes everything but PlanInfo::def.
   Plan run() {
     const TargetDevice& device = partitions_.devices[home_];
     plan_.device = device.name.text();
@@ -177,7 +177,7 @@ class Flattener {
   void add_slots() {
     plan_.frames.resize(1);
     plan_frame_.assign(frames_.frames.size(), 0);
-    std::vector<std::uint32_t> before;  // each member: slots
+    std::vector<std::uint32_t> before;  // by member: slots before it
     for (const Member& m : members_) {
       before.push_back(std::uint32_t(plan_.slots.size()));
       if (begins(m)) begin_frame(m);
@@ -246,7 +246,7 @@ class Flattener {
       node.outputs = std::uint16_t(graph_.nodes[next].out_types.size());
       info.name = loop_name(def);
     }
-    if (begins(m)) {  // waits for nothing but the loop
+    if (begins(m)) {  // waits only for the loop
       plan_.pending.push_back(0);
       plan_.nodes.push_back(node);
       plan_.info.push_back(std::move(info));
@@ -294,7 +294,7 @@ class Flattener {
     PlanInfo info;
     info.name = def.name;
     info.replica = def.replica;
-    // The parts of a loop on several devices draw as one.
+    // All parts of a loop on several devices have the same key.
     const bool loop = op.def.role == Role::loop_body;
     info.random_key =
         hash_combine(hash_text(loop ? loop_name(def) + "/begin" : original_name(def), graph_.seed),
@@ -366,7 +366,7 @@ bool allocates(const PlanInfo& info, Role role) {
          (role == Role::kernel && info.def.op != "Const");
 }
 
-// Taken from the step, but for a loop, which is told of before what it is made of.
+// Moves a node out of the step. A loop's definition is made from nodes that are moved later.
 NodeDef definition(GraphDef& graph, const Frames& frames, const Member& m) {
   if (!m.loop) return std::move(graph.nodes[m.id]);
   const NodeDef& body = graph.nodes[m.id];
@@ -390,7 +390,7 @@ std::vector<Plan> make_plans(StepGraph step, const Partitions& partitions, const
   std::vector<Plan> plans;
   for (std::uint32_t i = 0; i < partitions.devices.size(); ++i)
     plans.push_back(Flattener(step, partitions, i, ops, numbering).run());
-  // Last, because a node's readers look at it, and may be on other devices.
+  // Last, because readers of a node need its definition, and may be on other devices.
   for (std::size_t p = 0; p < plans.size(); ++p)
     for (std::size_t i = 0; i < plans[p].info.size(); ++i)
       plans[p].info[i].def = definition(step.graph, frames, numbering.members[p][i]);

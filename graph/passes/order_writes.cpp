@@ -113,13 +113,13 @@ class Descendants {
     }
   }
 
-  // Of a node, by index + 1 among the writes; 0: none.
+  // The writes before a node, by index + 1; 0: none.
   struct Before {
     std::uint32_t seen = 0;        // the last one among its ancestors and itself
     std::uint32_t waited_for = 0;  // the last one before it, whatever branches are taken
   };
-  // For each node up to `last` that has some of `writes` among its ancestors and itself. Each write
-  // waits for the one before it: where it does not yet, it gets an edge.
+  // The result contains each node up to `last` that is one of `writes` or comes after one. A write
+  // that does not wait for the one before it yet gets an edge from it.
   using Found = std::unordered_map<NodeId, Before>;
   Found connect_writes(const std::vector<NodeId>& writes, NodeId last) {
     return sweep(writes, last, {});
@@ -147,7 +147,7 @@ class Descendants {
     auto read = reads.begin();
     for (NodeId write : writes) reach(write, {});
     while (!open.empty()) {
-      const NodeId id = open.top();  // every ancestor that counts was here before
+      const NodeId id = open.top();  // all relevant ancestors were visited before
       open.pop();
       Before& before = found.at(id);
       if (waits_for_one(id)) before.waited_for = after_any_branch(id, found);
@@ -181,12 +181,12 @@ class Descendants {
     return std::max(node.inputs.empty() ? 0 : least, most);
   }
 
-  // Loops and functions that stay begin and end as a whole: of nodes in different ones, those are
-  // connected that stand for them in the frame around both.
+  // Loops and functions that stay begin and end as a whole. For nodes in different ones, the edge
+  // connects their representatives in the innermost frame around both.
   void add_edge(NodeId from, NodeId to) {
     std::uint32_t of_from = frames_.of_outputs(from), of_to = frames_.of_node[to];
     if (frames_.frames[of_to].body == to) of_to = frames_.frames[of_to].parent;
-    while (of_from != of_to)  // a frame comes behind the one around it
+    while (of_from != of_to)  // a frame has a higher number than the one around it
       if (of_from > of_to) {
         from = frames_.frames[of_from].next;
         of_from = frames_.frames[of_from].parent;
@@ -194,7 +194,7 @@ class Descendants {
         to = frames_.frames[of_to].body;
         of_to = frames_.frames[of_to].parent;
       }
-    if (from >= to) return;  // in one loop: it orders what it repeats
+    if (from >= to) return;  // in one loop, which orders its own iterations
     added_[to].push_back(from);
     successors_[from].push_back(to);
   }
@@ -251,7 +251,7 @@ void set_epoch(NodeDef& node, std::uint32_t epoch) {
   node.attrs.insert_or_assign(std::string(kEpochAttr), Attr(std::int64_t(epoch)));
 }
 
-// Each write above all earlier ones of all its variables: epochs grow along every variable's chain.
+// Numbers each write above all earlier ones of its variables: epochs grow along each chain.
 void number_writes(GraphDef& graph, const std::map<std::string, Uses>& all) {
   std::map<NodeId, std::vector<const Uses*>> variables_of;
   for (const auto& [key, uses] : all)
@@ -279,7 +279,7 @@ Status order_writes(StepGraph& step, const Target& target) {
   }
   TROUPE_TRY(const Frames frames, find_frames(graph, *target.ops));
   Descendants after(graph, frames, *target.ops);
-  // All edges first: an edge for one variable makes more ancestors for another.
+  // All edges first: an edge for one variable adds ancestors for another.
   for (auto& [key, uses] : all)
     if (uses.writes.size() > 1) after.connect_writes(uses.writes, uses.writes.back());
   number_writes(graph, all);

@@ -53,7 +53,7 @@ class Cutter {
   }
 
   std::uint32_t home_of(NodeId old_id) const { return old_home_[old_id]; }
-  // An old node where it is now. REQUIRES: it was cut.
+  // The new node for an old one. REQUIRES: it was cut.
   const NodeDef& moved(NodeId old_id) const { return out_.graph().nodes[out_.node(old_id)]; }
   MemorySpace space_of(std::uint32_t partition) const { return result_.devices[partition].space; }
 
@@ -95,14 +95,15 @@ class Cutter {
     return ok_status();
   }
 
-  // What the ends of a loop's parts take from each other: an iteration waits for all that it sends.
+  // Sends what the ends of a loop's parts read from each other: an iteration waits for all its
+  // sends.
   void send_to_next(std::uint32_t loop) {
     for (const LoopPart& part : loops_.parts[loop])
       if (!out_.has(part.next))
         for (Port in : step_.graph.nodes[part.next].inputs) local(in, home_of(part.next));
   }
 
-  // The loop, if any, in whose iterations what crosses is made.
+  // The distributed loop whose iterations make the outputs of the node; 0: none.
   std::uint32_t loop_of(NodeId old_id) const {
     return old_id < loops_.of_node.size() ? loops_.of_node[old_id] : 0;
   }
@@ -113,8 +114,8 @@ class Cutter {
         ->begin;
   }
 
-  // The tensor of an old port as partition `home` sees it first: where it is made, a feed, or
-  // received.
+  // The new port for an old one in partition `home`, in any memory space: of the producer, a feed,
+  // or a _Recv.
   Port local(Port old, std::uint32_t home) {
     const std::uint32_t source = home_of(old.node);
     if (source == home || source == kNoNode) return out_.port(old);
@@ -128,8 +129,8 @@ class Cutter {
     return {at->second, 0};
   }
 
-  // A node of partition `home` that is done after old node `id` of another partition is. A data
-  // channel says so too, unless it may carry a dead branch.
+  // A node of partition `home` that is done after old node `id` of another partition is. The _Recv
+  // of a data channel serves, too, unless it may carry a dead branch.
   NodeId signal(NodeId id, std::uint32_t home) {
     auto [at, added] = done_.try_emplace({id, home}, kNoNode);
     if (added) at->second = cross(id, {}, {out_.node(id)}, home_of(id), home, -1);
@@ -138,7 +139,7 @@ class Cutter {
 
   NodeId cross(NodeId old_id, std::vector<Port> data, std::vector<NodeId> control,
                std::uint32_t from, std::uint32_t to, int port) {
-    const NodeDef& producer = moved(old_id);  // until something is appended
+    const NodeDef& producer = moved(old_id);  // valid until the next append()
     Channel channel;
     channel.id = ChannelId(result_.channels.size());
     channel.from = from;
@@ -176,8 +177,8 @@ class Cutter {
     return node;
   }
 
-  // The tensor of new port `at` in `space` of its partition. A list is in host memory, but what
-  // leaves the device has its elements there, too.
+  // The tensor of new port `at` in `space` of its partition. A list is in host memory, but may have
+  // elements on the device, which are copied when it leaves.
   Port in_space(Port at, std::uint32_t home, MemorySpace space, bool to_device) {
     const NodeDef& producer = out_.graph().nodes[at.node];
     if (space_of(home) == MemorySpace::host) return at;
@@ -216,7 +217,7 @@ class Cutter {
   const OpRegistry& ops_;
   const Target& target_;
   Rewriter out_;
-  std::map<NodeId, std::uint32_t> ended_by_;  // old _LoopNext: its loop
+  std::map<NodeId, std::uint32_t> ended_by_;  // old _LoopNext -> its loop
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<NodeId>> sends_;  // loop, partition
   Partitions result_;
   std::vector<std::uint32_t> old_home_;
@@ -241,7 +242,7 @@ MemorySpace input_space(const OpInfo& op, const NodeDef& node, std::size_t flat,
       return to_device ? MemorySpace::host : MemorySpace::device;
     }
     case Role::loop_body:
-    case Role::loop_next:  // the executor looks at the predicate
+    case Role::loop_next:  // the executor reads the predicate
       return flat == 0 ? MemorySpace::host : MemorySpace::device;
     case Role::switch_:
       if (flat == 1) return MemorySpace::host;  // likewise

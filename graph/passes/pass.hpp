@@ -67,13 +67,13 @@ Status fold(StepGraph& step, const Target& target);
 Status cse(StepGraph& step, const Target& target);
 // Adds control edges between unordered writes of one variable, in node order; checks handles.
 Status order_writes(StepGraph& step, const Target& target);
-// The end of placement: copies the small constants with `free` to the devices that read them.
+// The last part of placement: copies small constants that are `free` to the devices that read them.
 void spread_constants(StepGraph& step, const std::vector<bool>& free, const Target& target);
-// Before that: gives kOnHostAttr to nodes of devices with memory of their own that compute integers
-// of what is in host memory: shapes; and data, if only the host reads the result. A `free` one on a
-// CPU goes to the device whose shapes it is computed of.
+// Before that: sets kOnHostAttr on nodes of devices with their own memory that compute integers
+// from values in host memory: from shapes, or from data if only the host reads the result. A `free`
+// one on a CPU moves to the device whose shapes it uses.
 void keep_on_host(StepGraph& step, const std::vector<bool>& free, const Target& target);
-// After it: constants that a device only reads in host memory.
+// After it: sets kOnHostAttr on constants that a device reads only in host memory.
 void keep_constants_on_host(StepGraph& step, const Target& target);
 
 }  // namespace troupe

@@ -6,9 +6,9 @@
 
 namespace troupe {
 
-// The read of a variable of which `node` picks rows, if these are less than the variable: they are
-// picked where it is, and only they cross to another device. Else kNoNode. Rows whose number is not
-// known are taken to be less than a variable of 65,536 elements or more.
+// The read of a variable from which `node` picks rows, if these are smaller than the variable: they
+// are picked on its device, and only they are sent to another one. Else kNoNode. Rows of unknown
+// number count as smaller if the variable has 65,536 elements or more.
 NodeId picks_rows_of(const GraphDef& graph, const NodeDef& node, const OpRegistry& ops);
 
 }  // namespace troupe

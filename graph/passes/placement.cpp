@@ -35,9 +35,9 @@ DType type_of(const NodeDef& node) {
 // A union-find component: nodes that go to one device.
 struct Group {
   DeviceName constraint;
-  const DeviceName* fixed = nullptr;  // where its state is since an earlier compile
+  const DeviceName* fixed = nullptr;  // the device of its state, from an earlier compile
   NodeId constrained_by = kNoNode;    // the node that gave the constraint, for messages
-  NodeId fixed_by = kNoNode;          // a handle of the state that is there
+  NodeId fixed_by = kNoNode;          // a handle of that state
   std::vector<NodeId> members;
   bool holds_resource = false;
 };
@@ -98,7 +98,7 @@ class Placer {
         join(id, by_resource.try_emplace(resource_key(node, ops_), id).first->second);
       for (std::size_t i = 0; i < handle_inputs(graph_, node); ++i) join(id, node.inputs[i].node);
       for (const std::string& other : node.colocate) {
-        // A name that was pruned, or is fed, still holds its group together.
+        // Nodes with a common name stay together even if its node was pruned or is fed.
         if (auto at = by_name.find(other); at != by_name.end()) join(id, at->second);
         join(id, by_group.try_emplace(other, id).first->second);
       }
@@ -107,8 +107,8 @@ class Placer {
     make_groups();
   }
 
-  // Whoever takes a list goes where it is made, as long as nothing that goes with them names
-  // another device: then the list goes there.
+  // Joins the readers of a list with the node that makes it, unless their groups name different
+  // devices: then the list is sent.
   void join_lists() {
     std::vector<std::pair<NodeId, NodeId>> edges;
     for (NodeId id = 0; id < graph_.nodes.size(); ++id)
@@ -120,7 +120,7 @@ class Placer {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       if (is_feed(id)) continue;
       auto constraint = constraint_of(id);
-      if (!constraint.ok()) continue;  // constrain() tells what is wrong
+      if (!constraint.ok()) continue;  // constrain() reports the error
       if (is_handle(role(id)))
         if (auto at = target_.fixed.find(resource_key(graph_.nodes[id], ops_));
             at != target_.fixed.end())
@@ -142,8 +142,8 @@ class Placer {
     }
   }
 
-  // Lists stay where they are made, unless both ends say otherwise. Loops, which may be over
-  // several devices, only hand them on.
+  // The node that makes the list `in`, unless both it and `node` name a device, and these differ.
+  // Loops, which may be on several devices, only pass lists on.
   NodeId takes_along(const NodeDef& node, Port in) const {
     const auto hands_on = [](const NodeDef& n) {
       return n.op == kLoopBodyOp || n.op == kLoopNextOp;
@@ -168,8 +168,8 @@ class Placer {
     }
   }
 
-  // Constraints of all members in one, and what an earlier compile decided. Those of handles come
-  // first: what else is in the group goes where its resources are.
+  // Merges the constraints of a group's members, and applies decisions of an earlier compile.
+  // Handles come first: the other members go where the resources are.
   Status constrain() {
     for (Group& group : groups_) {
       for (NodeId id : group.members) {
@@ -191,7 +191,7 @@ class Placer {
     return wanted.empty() ? ok_status() : merge(group, id, wanted);
   }
 
-  // What an earlier compile decided about the state behind handle `id`.
+  // Applies what an earlier compile decided about the state behind handle `id`.
   Status fix(Group& group, NodeId id) {
     const NodeDef& node = graph_.nodes[id];
     auto at = target_.fixed.find(resource_key(node, ops_));
@@ -324,11 +324,11 @@ class Placer {
     return explain(group);
   }
 
-  // Nodes that are not where one constraint wants them.
+  // Nodes that are not on the device that one constraint requests.
   struct Elsewhere {
     DeviceName wanted;
     NodeId first = kNoNode;
-    const TargetDevice* on = nullptr;  // of the first
+    const TargetDevice* on = nullptr;  // device of the first
     std::size_t nodes = 0;
   };
   void note_elsewhere(const Elsewhere& them) {
@@ -396,8 +396,8 @@ class Placer {
     for (NodeId id : group.members) assigned_[id] = device;
   }
 
-  // Whose device a lone unconstrained node should share: a metadata op its input's, what picks rows
-  // of a variable that one's, a generator its consumers' when there is one alone.
+  // The node whose device a single unconstrained node should share: for a metadata op its input,
+  // for a node that picks rows of a variable the read, for a generator its only consumer.
   NodeId leader_of(const Group& group) {
     if (group.members.size() != 1 || group.constrained_by != kNoNode) return kNoNode;
     const NodeId id = group.members.front();
@@ -461,7 +461,7 @@ bool has_kernel(const TargetDevice& device, const NodeDef& node, const Target& t
   const OpDef& op = op_of(node, *target.ops).def;
   if (op.external.on_host) return device.space == MemorySpace::host;
   if (target.kernels == nullptr) return true;
-  // Applying a write of a variable takes a kernel, too.
+  // Applying a write of a variable needs a kernel, too.
   const bool applied =
       op.external.order == External::Order::write && !target.kernels->devices_of(node.op).empty();
   if (op.role != Role::kernel && !applied) return true;

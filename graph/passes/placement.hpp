@@ -27,9 +27,9 @@ bool has_kernel(const TargetDevice& device, const NodeDef& node, const Target& t
 //     satisfies are dropped, with a note, and another one for each of them that begins with
 //     kPlacedElsewhere and names the line. Job and task always hold.
 //   - Unless they are constrained themselves, a generator (no inputs, one output) goes with its
-//     only consumer, Shape, Rank and Size go with their input, and what picks rows of a large
-//     variable goes where that is. A small unconstrained constant is copied to each device that
-//     reads it.
+//     only consumer, Shape, Rank and Size go with their input, and a node that picks rows of a
+//     large variable goes with the variable. A small unconstrained constant is copied to each
+//     device that reads it.
 //   - Variables are where `target.fixed` puts them; for several tasks, the caller sets that by
 //     variable_homes().
 // Errors distinguish: a malformed constraint, one that no device matches, contradicting members of

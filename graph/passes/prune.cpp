@@ -1,4 +1,4 @@
-// Keeps what fetches and targets need, through data and control edges.
+// Keeps only nodes that fetches and targets need, through data and control edges.
 #include "graph/control/state/averages.hpp"
 #include "graph/passes/pass.hpp"
 

@@ -15,13 +15,13 @@
 namespace troupe {
 namespace {
 
-// Nodes, inputs and control edges that all copies together may have: a request of a few bytes must
-// not take gigabytes.
+// The limit on nodes, inputs and control edges of all copies: a request of a few bytes must not
+// take gigabytes.
 constexpr std::size_t kMostCopied = std::size_t{1} << 22;
 
 bool is_source(const OpDef& op) { return op.random || op.external.per_replica; }
 
-// One node for all replicas, which takes what each of them computed.
+// Whether it is one node for all replicas, which takes the values of each.
 bool joins(const OpInfo& op) { return op.def.role == Role::kernel && !op.def.reduce.empty(); }
 
 bool reduces(const OpInfo& op, const NodeDef& node, std::size_t input) {
@@ -29,7 +29,7 @@ bool reduces(const OpInfo& op, const NodeDef& node, std::size_t input) {
   return std::find(op.def.reduce.begin(), op.def.reduce.end(), arg) != op.def.reduce.end();
 }
 
-// A Switch of which each replica may take another side.
+// Whether it is a Switch that may take different sides in different replicas.
 bool parts_replicas(const GraphDef& graph, NodeId id, const std::vector<bool>& copied,
                     const OpRegistry& ops) {
   const NodeDef& node = graph.nodes[id];
@@ -41,7 +41,7 @@ struct PerReplica {
   std::vector<bool> differs;  // it may be dead in one replica and not in another
 };
 
-// `own`: which have their own for other reasons.
+// `own`: nodes that are copied for other reasons.
 PerReplica find_per_replica(const GraphDef& graph, const Frames& frames, const OpRegistry& ops,
                             const std::vector<bool>& own) {
   PerReplica out{std::vector<bool>(graph.nodes.size(), false),
@@ -62,7 +62,7 @@ PerReplica find_per_replica(const GraphDef& graph, const Frames& frames, const O
     }
     for (NodeId c : node.control) differs = differs || out.differs[c];
     if (op.def.role == Role::merge) differs = differs && node.attrs.contains(kConditionalAttr);
-    // A loop is dead as a whole, whatever branches are in it.
+    // A loop is only dead as a whole, whatever branches it contains.
     if (op.def.role == Role::loop_next || op.def.role == Role::function_return)
       differs = out.differs[frames.frames[frames.of_node[id]].body];
     out.copied[id] = (copied || differs) && !joins(op);
@@ -71,8 +71,8 @@ PerReplica find_per_replica(const GraphDef& graph, const Frames& frames, const O
   return out;
 }
 
-// Writes that stay single although they reduce what depends on a feed: the client trains on data
-// that it feeds, and may think that each replica gets its part.
+// Writes that stay single although they reduce values that depend on a feed: the client trains on
+// data that it feeds, and may expect each replica to get a part.
 std::vector<NodeId> fed_alike(const GraphDef& graph, const OpRegistry& ops,
                               const std::vector<bool>& per_replica) {
   std::vector<bool> fed(graph.nodes.size(), false);
@@ -107,7 +107,7 @@ std::vector<std::string> tasks_of(const Target& target) {
   return out;
 }
 
-// A loop is copied as a whole: it is a replica's own when anything in it is, and then all of it is.
+// A loop is copied as a whole: if anything in it is copied, all of it is.
 PerReplica find_per_replica(const GraphDef& graph, const Frames& frames, const OpRegistry& ops) {
   std::vector<bool> own(graph.nodes.size(), false);
   for (;;) {
@@ -176,9 +176,8 @@ class Copier {
   }
 
  private:
-  // Lists are not sent where that can be helped: one that is the same for all replicas, such as the
-  // empty one in which a loop begins, each of them makes by itself. What is pushed onto it is made
-  // once.
+  // Avoids sending lists: a list that is the same for all replicas, such as the empty one that a
+  // loop begins with, is made by each of them. The values pushed onto it are computed once.
   std::vector<bool> find_own_lists() const {
     const auto& nodes = step_.graph.nodes;
     std::vector<bool> own(nodes.size(), false);
@@ -229,7 +228,7 @@ class Copier {
     return out;
   }
 
-  // Comes after what all replicas did of a write in a branch, whether or not they took it.
+  // A node after all copies of a write in a branch, whether or not the replicas took the branch.
   NodeId trigger_after(NodeId write) {
     auto [at, added] = triggers_.try_emplace(write, kNoNode);
     if (!added) return at->second;
@@ -318,7 +317,7 @@ class Copier {
     return node;
   }
 
-  // A write in a branch: who does not take it has no part in it.
+  // A write in a branch: replicas that do not take the branch do not contribute.
   void note_branch(NodeId id, NodeDef& copy) const {
     const NodeDef& node = step_.graph.nodes[id];
     const OpInfo& op = op_of(node, ops_);
@@ -366,7 +365,7 @@ class Copier {
                              (fetch.index ? "_" + std::to_string(fetch.index) : std::string());
     std::vector<Port> parts;
     for (NodeId c : copies_[fetch.node]) parts.push_back({c, fetch.index});
-    // The last two wait where replica 0 computes: its device is theirs.
+    // These nodes are placed like replica 0.
     const NodeId sum = scalar_node(node, base + "_sum", "AddN", std::move(parts), dtype,
                                    {{"N", Attr(std::int64_t(n_))}});
     const NodeId scale = scalar_node(node, base + "_scale", "Const", {}, dtype,
@@ -412,7 +411,7 @@ class Copier {
   const std::vector<bool>& per_replica_;
   std::map<NodeId, NodeId> triggers_;  // after all copies of an old node
   const std::vector<std::string> tasks_;
-  const std::vector<bool> own_lists_;  // of a single node, what each replica has as well
+  const std::vector<bool> own_lists_;  // single nodes of which each replica has a copy as well
   std::vector<std::vector<NodeId>> copies_;
   std::unordered_map<std::string_view, NodeId> ids_;  // by name
   Rewriter out_;

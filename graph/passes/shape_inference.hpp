@@ -26,7 +26,7 @@ struct KnownInts {
 // Enough for any shape; small, because every node may have some.
 inline constexpr std::size_t kMostKnownInts = 2 * kMaxRank;
 
-// What is known of an output before any run: its value, or some elements of a list of integers.
+// What is known about an output before any run: its value, or some elements of a list of integers.
 struct KnownValue {
   std::optional<Tensor> value;
   std::optional<KnownInts> ints;
@@ -55,7 +55,7 @@ class InferenceContext {
   const PartialShape& shape(int i) const { return inputs_[std::size_t(i)].shape; }
   // The value of input i if it is known before the run, else nullptr.
   const Tensor* value(int i) const { return inputs_[std::size_t(i)].value; }
-  // What is known of an i32 or i64 input of rank 0 or 1, else nullptr.
+  // The known elements of an i32 or i64 input of rank 0 or 1, else nullptr.
   const KnownInts* known_ints(int i) const { return inputs_[std::size_t(i)].ints; }
   // The same if every element is known, else nullopt.
   std::optional<std::vector<std::int64_t>> ints(int i) const;

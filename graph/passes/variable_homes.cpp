@@ -26,8 +26,8 @@ std::uint64_t variable_bytes(const NodeDef& variable) {
 
 namespace {
 
-// Nodes and resources as elements of a union-find; those of a function once for each way in which
-// it is called.
+// Nodes and resources as elements of a union-find; the nodes of a function once for each
+// combination of resources and device that it is called with.
 class Homes {
  public:
   Homes(const GraphDef& graph, const Target& target, bool spread)
@@ -67,7 +67,7 @@ class Homes {
     std::vector<const NodeDef*> others;
   };
 
-  // `keys`: of the resources that nodes are handles on. `device`: of the call, for a function.
+  // `keys`: by node, the resource of a handle. `device`: of the call, for a function.
   void visit(const std::vector<NodeDef>& nodes, const std::vector<std::string>& keys,
              const std::string& device) {
     const auto first = Element(sets_.size());
@@ -160,7 +160,7 @@ class Homes {
       group.contradicts = true;
   }
 
-  // The preferred device of the task that the group can have.
+  // The task's preferred device among those that the group can have.
   const TargetDevice* device_in(const Task& task, const Group& group) const {
     const auto match = [&](const DeviceName& wanted) {
       auto at = std::find_if(devices_.begin(), devices_.end(), [&](const TargetDevice& d) {
@@ -171,7 +171,7 @@ class Homes {
       return at == devices_.end() ? nullptr : &*at;
     };
     if (const TargetDevice* device = match(group.wanted)) return device;
-    // What is not spread is left to whoever places it, and warns of that.
+    // Without spreading, placement decides, and warns if it relaxes a constraint.
     if (!spread_ || !target_.soft_placement) return nullptr;
     DeviceName relaxed = group.wanted;
     relaxed.type.reset(), relaxed.index.reset();
@@ -223,7 +223,7 @@ bool bears_on_homes(const GraphDef& graph, NodeId id, const OpRegistry& ops) {
   const Role role = role_of(node, ops);
   if (is_handle(role) || role == Role::call || !node.colocate.empty()) return true;
   const std::size_t handles = handle_inputs(graph, node);
-  // What asks for no device, needs no kernel and ties no two variables together is where they are.
+  // A node that requests no device, needs no kernel and uses only one variable is placed with it.
   const bool anywhere = node.device.empty() && role == Role::external &&
                         !op_of(node, ops).def.external.on_host && handles == 1;
   return handles > 0 && !anywhere;
