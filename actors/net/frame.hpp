@@ -14,13 +14,12 @@
 //                                            ..  N bytes of the tensor
 //                                            ..  u32  CRC32C of the N bytes, if flags bit 0
 //
-// A transfer opens with the chunk at offset 0, whose number must be the next one never used on the
+// A transfer opens with the chunk at offset 0, whose number must be the next unused one of the
 // connection; its chunks follow in order, chunks of at most kMaxOpenTransfers may interleave, and
-// it ends when offset + N reaches the total. N is 0 only in the one chunk of an empty tensor.
-// The trailer is left out on encrypted connections, where every record is authenticated already;
-// both sides know which it is, and a frame that does otherwise is refused.
-// Headers have a checksum of their own so that a flipped bit in a length is seen at once, not
-// after waiting for bytes that never come.
+// it ends when offset + N reaches the total. N is 0 only in the one chunk of an empty tensor. The
+// trailer is left out on encrypted connections, where every record is authenticated already; both
+// sides know which form applies, and refuse the other one. Headers have a checksum of their own so
+// that a flipped bit in a length is seen at once, not after waiting for bytes that never come.
 #pragma once
 
 #include <array>
@@ -46,8 +45,8 @@ enum class FrameType : std::uint16_t {
   welcome = 2,    // the answer: who accepts, and the token for the data connection
   attach = 3,     // first frame of a data connection: the token
   ready = 4,      // on the control connection: the data connection is attached
-  heartbeat = 5,  // I am alive, and what my clock shows
-  bye = 6,        // last frame: why
+  heartbeat = 5,  // the sender is alive; carries its clock
+  bye = 6,        // last frame: the reason
   message = 7,    // what send_control sends
 };
 
@@ -70,10 +69,10 @@ void encode(const ControlFrameHeader& header, std::span<std::byte, kControlHeade
 // `out` holds the header and the tag, already written behind it: kDataHeader + tag_length bytes.
 void encode(const DataFrameHeader& header, std::span<std::byte> out);
 
-// data_loss for a wrong checksum, invalid_argument for magic, version and flags. Lengths are the
-// caller's to judge.
+// data_loss for a wrong checksum, invalid_argument for magic, version and flags. The caller checks
+// lengths.
 Expected<ControlFrameHeader> decode_control_header(std::span<const std::byte, kControlHeader> in);
-// The checksum covers the tag too, so it is checked apart, once the tag is there.
+// The checksum also covers the tag, so it is checked separately, once the tag is there.
 Expected<DataFrameHeader> decode_data_header(std::span<const std::byte, kDataHeader> in);
 Status check_data_header(std::span<const std::byte> header_and_tag);
 

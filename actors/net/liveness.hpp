@@ -7,18 +7,18 @@
 
 namespace troupe {
 
-// What one side knows of a peer's life: when it last heard anything, and whether the data that it
-// sends arrives. A connection that stands still is not noticed by the kernel for many minutes when
-// the other one of the peer works, so each heartbeat, which comes on the control connection, says
-// how much has arrived on the data connection.
+// What one side knows about a peer: when it last heard anything, and whether the data that it sends
+// arrives. The kernel does not notice for many minutes that a connection stands still while the
+// peer's other one works, so each heartbeat, which comes on the control connection, says how much
+// has arrived on the data connection.
 //
-// No clock and no I/O: times are of a clock of the caller's that stands still while its process
-// does (core/accumulating_clock.hpp), so that a pause of one's own makes nobody late.
+// No clock and no I/O: times are from a clock of the caller's that stops while its process does
+// (core/accumulating_clock.hpp), so that a pause of this process makes no peer late.
 class Liveness {
  public:
   using Time = std::chrono::nanoseconds;
 
-  // What a heartbeat says of the data connection in this direction.
+  // What a heartbeat reports about the data connection in this direction.
   struct Arrived {
     Time said{};              // on the peer's clock
     std::uint64_t bytes = 0;  // that it has read since the connection began
@@ -27,7 +27,7 @@ class Liveness {
 
   explicit Liveness(Time limit = std::chrono::seconds(2)) : limit_(limit) {}
 
-  // Any byte of the peer's came at this time.
+  // Some byte of the peer arrived at this time.
   void heard(Time at) { heard_ = std::max(heard_, at); }
   // The peer is known to be stopped by its user: what has passed so far does not count against it.
   void excuse(Time now) {
@@ -56,8 +56,8 @@ class Liveness {
   }
   // For how long bytes were under way while nothing arrived.
   Time standstill(Time now) const { return waiting_ ? now - since_ : Time(0); }
-  // Heartbeats that were read late count by when they were said, and a few of them are needed: the
-  // peer may have stood still itself.
+  // Heartbeats that were read late count by when they were sent, and several are needed: the peer
+  // itself may have stood still.
   bool stalled(Time now) const {
     return waiting_ && beats_ >= kBeats && standstill(now) > limit_ &&
            last_said_ - since_said_ > limit_;

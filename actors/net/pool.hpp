@@ -1,5 +1,5 @@
-// Receive buffers that are used again. A fresh large buffer costs more in page faults than its
-// bytes cost on the wire, so memory that tensors arrive in is worth keeping.
+// Reusable receive buffers. A fresh large buffer costs more in page faults than its bytes cost on
+// the wire.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class BufferPool {
   Expected<Buffer> take(std::uint64_t bytes);
 
   std::uint64_t kept_bytes() const;  // idle, waiting for the next take
-  std::uint64_t live_bytes() const;  // in buffers that somebody holds
+  std::uint64_t live_bytes() const;  // in buffers that are in use
 
  private:
   struct State;

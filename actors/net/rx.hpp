@@ -36,13 +36,13 @@ struct RxLimits {
 // Memory: a control payload grows as its bytes arrive; a tensor's is granted by the sink first.
 //
 // A reader loops: read into window() first and into a staging area of its own behind it, then
-// filled(n) for what went into the window, then consume() for what went into the staging area.
-// Bytes of large payloads are so copied once, by the kernel.
+// filled(n) for what went into the window, then consume() for what went into the staging area. So
+// bytes of large payloads are copied once, by the kernel.
 class Rx {
  public:
   Rx(RxLimits limits, RxSink& sink) : limits_(limits), sink_(sink) {}
 
-  // From the next frame on; the sink may call it in on_control.
+  // Applies from the next frame on; the sink may call it in on_control.
   void set_limits(RxLimits limits) { limits_ = limits; }
 
   // Where the next bytes of the stream belong, when at least kDirect of a payload are missing;

@@ -1,4 +1,4 @@
-// The few socket calls that processes make, as values and Status.
+// The socket calls that processes need, with values and Status.
 #pragma once
 
 #include <sys/socket.h>
@@ -17,7 +17,7 @@ struct Address {
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
   bool loopback() const;     // 127.0.0.0/8, ::1, and the former inside IPv6
-  std::string host() const;  // without the port: what limits per address count by
+  std::string host() const;  // without the port; limits per address use it
   std::uint16_t port() const;
 };
 
@@ -30,7 +30,7 @@ Expected<Descriptor> start_connect(
     const Address& to);  // ends with writability; then connect_result
 Status connect_result(int fd);
 void tune(int fd);
-// The addresses of both ends of a connected socket are loopback.
+// Whether the addresses of both ends of a connected socket are loopback.
 bool between_loopbacks(int fd);
 Address local_address(int fd);
 

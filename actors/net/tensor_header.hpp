@@ -1,4 +1,4 @@
-// What travels in front of a tensor's bytes.
+// The header that is sent before a tensor's bytes.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-// The byte count, and a tag of at most 256 bytes that the transport carries without looking: the
+// The byte count, and a tag of at most 256 bytes that the transport does not interpret: the
 // attempt, channel, iterations, dtype and shape, as the layer above encodes them.
 class TensorHeader {
  public:

@@ -1,4 +1,4 @@
-// How processes talk: authenticated peers that exchange control messages and tensors. Two
+// Connects processes: authenticated peers that exchange control messages and tensors. Two
 // implementations: TCP with TLS (tcp.hpp), and for tests a deterministic one in memory
 // (tests/net/memory_transport.hpp).
 #pragma once
@@ -19,8 +19,8 @@
 
 namespace troupe {
 
-// Names one peer process within one Transport, from connect() or admit() to peer_down(). Never 0,
-// never used twice: a process that comes back gets a new number.
+// Identifies one peer process within one Transport, from connect() or admit() to peer_down(). Never
+// 0, never reused: a process that comes back gets a new number.
 using PeerId = std::uint64_t;
 
 // "127.0.0.1" and 7077. Names are resolved by the call that takes them, which may block for that;
@@ -34,15 +34,15 @@ struct Endpoint {
 // "host:port" or "[::1]:port"; invalid_argument for anything else.
 Expected<Endpoint> parse_endpoint(std::string_view text);
 
-// Bytes that each side says about itself before anything else: who it is, which job, which
-// versions. Opaque to the transport.
+// Bytes that each side sends about itself before anything else: its identity, job and versions.
+// Opaque to the transport.
 using Hello = std::string;
 inline constexpr std::size_t kMaxHello = 3072;
 
 // How peers prove who they are. Off loopback everything is TLS 1.3.
 //  plaintext     no proof at all; loopback addresses only, anything else is refused.
 //  secret        both sides hold the same 16 to 64 bytes (TLS 1.3 external PSK).
-//  certificates  mutual: whoever holds a certificate of the authority is a member.
+//  certificates  mutual: holders of a certificate of the authority are members.
 struct Security {
   enum class Mode : std::uint8_t { plaintext, secret, certificates };
   Mode mode = Mode::plaintext;
@@ -66,41 +66,41 @@ inline ByteView as_bytes(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-// What a transport tells its owner. Callbacks come from I/O threads and must not block: hand the
-// news to an actor and return. A callback may call any method of the Transport but shutdown().
+// Events of a transport, for its owner. Callbacks come from I/O threads and must not block: pass
+// the event to an actor and return. A callback may call any method of the Transport but shutdown().
 //
 // For one peer: admit, then peer_up, then any number of control, accept_tensor, tensor and
 // drained, then peer_down, which is the last. admit, peer_up, control and peer_down of all peers
 // come from one thread, one at a time. accept_tensor and tensor of one peer come one at a time,
 // from other threads, so possibly at the same moment as control().
-// The refusals (errors returned from admit, accept_tensor) close the peer and are told to it.
+// Refusals (errors returned from admit, accept_tensor) close the peer, which receives the error.
 class TransportHandler {
  public:
   virtual ~TransportHandler() = default;
 
-  // The peer proved that it may speak; may it join? Its hello is what it says of itself. A peer
-  // that is let in may yet be lost before peer_up; one that this side connects to is then asked for
-  // again, under the same id.
+  // The peer is authenticated; may it join? Its hello describes it. A peer that is admitted may
+  // still be lost before peer_up; for one that this side connects to, admit is then called again,
+  // with the same id.
   virtual Status admit(PeerId peer, const Hello& hello) = 0;
   virtual void peer_up(PeerId peer, const Hello& hello) = 0;
-  // Every peer that was let in, and every connect() that was ok, ends with exactly one of these.
-  // `why` is never ok: unavailable (lost, refused, silent: it says for how long), deadline_exceeded
+  // Every admitted peer, and every connect() that was ok, ends with exactly one of these. `why` is
+  // never ok: unavailable (lost, refused, silent: it says for how long), deadline_exceeded
   // (connect), the Status given to close() here or there, data_loss (checksum), invalid_argument
   // (malformed).
   virtual void peer_down(PeerId peer, Status why) = 0;
   // One message, in the order sent. The buffer holds exactly its bytes.
   virtual void control(PeerId peer, Buffer message) = 0;
-  // Memory of at least header.bytes for a tensor whose bytes are about to come, before any of
-  // them is read; 0 bytes may be granted with an empty Buffer. Check the size here: this is the
-  // only place where a peer's claim turns into memory. An empty Buffer for a tensor that has
-  // bytes: nobody wants it. They are read and dropped, tensor() is not called.
+  // Returns memory of at least header.bytes for a tensor, before any of its bytes are read; an
+  // empty Buffer will do for 0 bytes. Check the size here: this is the only place where a peer's
+  // claim turns into memory. An empty Buffer for a tensor with bytes rejects it: they are read and
+  // dropped, and tensor() is not called.
   virtual Expected<Buffer> accept_tensor(PeerId peer, const TensorHeader& header) = 0;
-  // All bytes are there, checksums agreed. Tensors may overtake each other.
+  // All bytes have arrived, and checksums match. Tensors may overtake each other.
   virtual void tensor(PeerId peer, const TensorHeader& header, Buffer bytes) = 0;
   // queued_bytes() of the peer fell to half of TransportLimits::queue_mark after it had been more
-  // than the mark. A sender that stops above the mark and goes on here never stops for good.
+  // than the mark. A sender that stops above the mark and resumes here never stops for good.
   virtual void drained(PeerId) {}
-  // How far the peer's steady clock is from ours, as its heartbeats tell. Comes as control() does.
+  // The offset of the peer's steady clock from ours, from its heartbeats. Called as control() is.
   virtual void clock(PeerId, const ClockOffset&) {}
 };
 
@@ -110,35 +110,35 @@ struct TransportLimits {
   std::uint32_t send_chunk_bytes = 1u << 20;  // data is cut into pieces of this size
   std::uint64_t queue_mark = 64u << 20;       // see drained()
   std::chrono::milliseconds heartbeat{50};
-  // A peer quieter than this is down, and so is one that reads nothing of what was sent to its data
-  // connection for so long, unless it holds that back. This and all other times by a clock that
-  // runs only while this process does (core/accumulating_clock.hpp).
+  // A peer that is silent for longer is down, and so is one that for so long reads nothing of what
+  // was sent to its data connection, unless it holds that connection. This and all other times are
+  // by a clock that runs only while this process does (core/accumulating_clock.hpp).
   std::chrono::milliseconds silence{2000};
   std::chrono::milliseconds handshake{2000};  // to prove itself, after a connection is accepted
-  // Connections not authenticated yet, and in all also those that are and did not join yet: beyond
-  // this the oldest is closed.
+  // Limits on connections that are not authenticated yet; the second one holds, separately, also
+  // for authenticated ones that have not joined yet. Beyond a limit, the oldest is closed.
   std::uint32_t strangers_per_address = 128;
   std::uint32_t strangers = 512;
 };
 
-// Sends to peers. All methods may be called from any thread (in memory: from its one thread) and,
-// names aside, none waits for the network. Nothing is dropped silently: what was accepted for a
-// peer is delivered in order or the peer goes down. The transport owns its threads; it is destroyed
-// after shutdown(), before its handler.
+// Sends to peers. All methods may be called from any thread (in memory: from its one thread), and
+// none waits for the network except to resolve names. Nothing is dropped silently: what was
+// accepted for a peer is delivered in order or the peer goes down. The transport owns its threads;
+// it is destroyed after shutdown(), before its handler.
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Accepts peers, telling them `hello`; answers with the bound port. May be called for several
+  // Accepts peers, and sends them `hello`; returns the bound port. May be called for several
   // addresses. failed_precondition: plaintext off loopback; unavailable: the address is taken.
   virtual Expected<std::uint16_t> listen(const Endpoint& at, Hello hello) = 0;
-  // The id of a peer that is about to be connected to, so that whoever connects knows it before the
-  // first callback does.
+  // Returns the id for a peer to connect to, so that the caller knows it before the first callback
+  // does.
   virtual PeerId name_peer() = 0;
-  // Starts to connect; a connection that is refused, or breaks before the peer is up, is tried
-  // again until `within` is over; a peer that is not let in is not. The outcome is peer_up or
-  // peer_down with this id, both possible before connect() has returned; an error is the only one.
-  // REQUIRES: `peer` is of name_peer(), and used once.
+  // Starts to connect. A connection that is refused, or breaks before the peer is up, is tried
+  // again until `within` is over; a peer that is not admitted is not. The outcome is peer_up or
+  // peer_down with this id, possibly before connect() returns; after an error neither comes.
+  // REQUIRES: `peer` is from name_peer(), and used once.
   virtual Status connect(PeerId peer, const Endpoint& to, Hello hello,
                          std::chrono::milliseconds within) = 0;
   Expected<PeerId> connect(const Endpoint& to, Hello hello, std::chrono::milliseconds within) {
@@ -146,9 +146,9 @@ class Transport {
     TROUPE_TRY(connect(peer, to, std::move(hello), within));
     return peer;
   }
-  // A peer that may be stopped for as long as its user likes, as a process of this machine is: it
-  // may say nothing as long as `stopped` answers true. That is asked on an I/O thread while the
-  // peer is silent, once in each heartbeat. Nothing for an unknown peer.
+  // For a peer that its user may stop for as long as they like, such as a process of this machine:
+  // it may be silent as long as `stopped` returns true. That is called on an I/O thread while the
+  // peer is silent, once in each heartbeat. No effect for an unknown peer.
   virtual void allow_silence(PeerId peer, std::function<bool()> stopped) = 0;
 
   // Queues one message made of the pieces, which are copied. unavailable: the peer is not up;
@@ -164,9 +164,9 @@ class Transport {
   virtual std::uint64_t queued_bytes(PeerId peer) const = 0;
 
   // True: no more of the peer's tensors are read until it is called with false, so that the peer
-  // has to wait; what was read already, up to 128 KiB, is still handed on. Control messages come
-  // as before. Never waits for a callback, so a lock may be held that callbacks take. Nothing for a
-  // peer that is not up.
+  // has to wait; what was read already, up to 128 KiB, is still delivered. Control messages arrive
+  // as before. Never waits for a callback, so the caller may hold a lock that callbacks take. No
+  // effect for a peer that is not up.
   virtual void hold_tensors(PeerId peer, bool hold) = 0;
 
   // Ends the peer; both sides see `why` in peer_down. What is still queued is lost.

@@ -52,12 +52,12 @@ class Tx {
   // The next bytes of the stream: at most kBatchFrames frames or kBatchBytes; the same ones until
   // sent() took them. Empty: nothing to send. Valid until the next call of sent or gather.
   std::span<const iovec> gather();
-  // The first n bytes that gather() showed are gone. Returns how many bytes of payload (tensor
-  // bytes, whole control frames) that completed.
+  // The first n bytes that gather() returned are sent. Returns how many bytes of payload (tensor
+  // bytes, whole control frames) this completed.
   std::uint64_t sent(std::size_t n);
 
   bool idle() const { return unsent_ == 0 && frames_.empty() && waiting_.empty() && open_.empty(); }
-  // At most `bytes` are left to send.
+  // Whether at most `bytes` are left to send.
   bool fits(std::size_t bytes) const;
 
   static constexpr std::size_t kBatchFrames = 64;
@@ -90,15 +90,15 @@ class Tx {
   std::deque<std::vector<std::byte>> frames_;
   std::deque<OutgoingTensor> waiting_;
   std::vector<Transfer> open_;
-  std::size_t current_ = 0;  // whose chunk is being sent, or whose turn is next
+  std::size_t current_ = 0;  // the transfer being sent, or the next one
   std::uint64_t next_transfer_ = 0;
   bool in_chunk_ = false;
   std::size_t chunk_left_ = 0;
   std::uint32_t crc_ = 0;
 
-  // The batch that gather() shows.
+  // The batch that gather() returns.
   std::vector<iovec> pieces_;
-  std::size_t first_ = 0;  // of pieces_ not sent entirely
+  std::size_t first_ = 0;  // first of pieces_ that is not sent entirely
   std::size_t unsent_ = 0;
   std::size_t batch_bytes_ = 0;
   std::size_t batch_frames_ = 0;

@@ -18,13 +18,13 @@
 
 namespace troupe {
 
-// Reads on the thread of its shard, as fast as bytes come unless it is held. Sends from any thread:
-// a small frame on an idle connection leaves at once from the thread that sends it, everything else
-// from the shard's. Encrypted data is written by the shard alone, so that no caller pays for it.
+// Reads on its shard's thread, as fast as bytes arrive unless it is held. Sends from any thread: a
+// small frame on an idle connection is written by the calling thread, everything else by the
+// shard's. Encrypted data is written by the shard alone, so that no caller pays for it.
 //
-// How sending works without holding a lock across a system call: senders put frames into inbox_,
-// then whoever raises work_ from zero owns tx_ until it has brought work_ back to zero; the others
-// leave, because the owner looks again.
+// Sending holds no lock across a system call: senders put frames into inbox_, then the thread that
+// raises work_ from zero owns tx_ until it has brought work_ back to zero; the others return,
+// because the owner looks again.
 class Connection : public IoShard::Source,
                    public std::enable_shared_from_this<Connection>,
                    private RxSink {
@@ -44,8 +44,8 @@ class Connection : public IoShard::Source,
   using Clock = std::chrono::steady_clock;
 
   enum class Role : std::uint8_t { stranger, control, data };
-  // For TLS: which side of the handshake. `sniff`: an accepted connection whose first byte tells
-  // whether it is encrypted.
+  // The side of the TLS handshake. `sniff`: an accepted connection whose first byte tells whether
+  // it is encrypted.
   enum class Side : std::uint8_t { connecting, accepted, sniff };
 
   struct Setup {
@@ -62,7 +62,7 @@ class Connection : public IoShard::Source,
 
   // Enters the shard's loop and begins: connects, shakes hands, reads. On the shard's thread.
   Status start(IoShard& shard);
-  // Leaves its shard for another. The connection is open, and is not read until read_on(). On the
+  // Moves to another shard. The connection is open, and is not read until read_on(). Call on the
   // old shard's thread.
   Status move_to(IoShard& shard);
   void set_reading(bool on) { reading_ = on; }  // before start()
@@ -73,16 +73,16 @@ class Connection : public IoShard::Source,
   void send(std::vector<std::byte> frame);  // any thread
   void send(OutgoingTensor tensor);         // any thread
   std::uint64_t queued_bytes() const { return queued_.load(std::memory_order_relaxed); }
-  // Bytes of the stream so far, as both sides count them: without what TLS adds.
+  // Bytes of the stream so far, as both sides count them: without the overhead of TLS.
   std::uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
   std::uint64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
   bool held() const { return held_; }
   Clock::time_point last_heard() const { return Clock::time_point(Clock::duration(heard_.load())); }
 
-  // No more callbacks. On the shard's thread; for a shared shard, retire(): it waits for the
-  // callback that another thread may be in, so it is not for callbacks. linger(): what was sent
-  // still leaves, and the socket is drained until the peer closes or someone calls close().
-  // lingering() is false once it did.
+  // No callbacks come after these. close() is called on the shard's thread; retire(), for a shared
+  // shard, waits for the callback that another thread may be in, so callbacks cannot call it.
+  // linger(): queued frames are still sent, and the socket is drained until the peer closes or
+  // close() is called; then lingering() is false.
   void close();
   void retire();
   void linger();
@@ -144,7 +144,7 @@ class Connection : public IoShard::Source,
   std::atomic<std::int64_t> heard_;
 
   // In a shared shard: held while a thread serves the connection. serving_: its events are armed
-  // again when that is over.
+  // again afterwards.
   std::mutex serve_mutex_;
   std::atomic<bool> serving_{false};
   bool again_ = false;  // served once more first
@@ -161,11 +161,11 @@ class Connection : public IoShard::Source,
   std::atomic<bool> above_mark_{false};
 
   std::atomic<std::uint32_t> work_{0};
-  // Owned by whoever raised work_ from zero.
+  // Owned by the thread that raised work_ from zero.
   Tx tx_{TxOptions{}};
   std::vector<Item> taken_;
   bool want_out_ = false;
-  bool broken_ = false;  // the socket takes no more; reading will say why
+  bool broken_ = false;  // the socket accepts no more; reading will report why
   std::uint32_t mask_ = 0;
   std::atomic<bool> armed_{true};  // in a shared shard
   int inline_credit_ = 0;

@@ -1,4 +1,4 @@
-// What peers say to each other before they are peers, and the limits on strangers. Pure.
+// The handshake of peers, and the limits on strangers. Pure.
 //
 //   connecting side                            listening side
 //   control connection: hello  ------------->  admit
@@ -23,7 +23,7 @@
 
 namespace troupe {
 
-// The frames of a stranger, whatever its caps later: 4 KiB in all.
+// The largest frame of a stranger, whatever its limits are later: 4 KiB in all.
 inline constexpr std::uint32_t kStrangerFrame = 4096 - kControlHeader - kTrailer;
 inline constexpr std::size_t kTokenSize = 32;
 using Token = std::array<std::byte, kTokenSize>;
@@ -31,7 +31,7 @@ using Token = std::array<std::byte, kTokenSize>;
 // Payload of `hello` and `welcome`.
 //   u32 protocol, 3      u32 largest control message accepted      u32 largest chunk accepted
 //   u8 1 if the data connection is encrypted    32 bytes token     the rest: the opaque hello
-// The last two fixed fields mean something in `welcome` only.
+// The last two fixed fields are used in `welcome` only.
 struct Greeting {
   std::uint32_t control_bytes = 0, chunk_bytes = 0;
   bool encrypt_data = false;
@@ -41,8 +41,8 @@ struct Greeting {
 std::string encode(const Greeting& greeting);
 Expected<Greeting> decode_greeting(ByteView payload);
 
-// Payload of `heartbeat`: three i64, nanoseconds of the sender's steady clock but for `echo`, then
-// u64 and u8: what it has read of the data connection, and whether it is holding that.
+// Payload of `heartbeat`: three i64, nanoseconds of the sender's steady clock except `echo`, then
+// u64 and u8: how much of the data connection it has read, and whether it holds that.
 struct Heartbeat {
   std::int64_t sent = 0;
   std::int64_t echo = 0;     // `sent` of the last heartbeat that it received; 0: none yet
@@ -59,11 +59,11 @@ Status decode_bye(ByteView payload);
 
 // Connections that were accepted and belong to no peer yet: how many, from where, until when.
 //
-// Nobody is turned away. When there are too many, one leaves: the oldest of those who said nothing,
-// or else of those who did; from the newcomer's address, or from the one with the most of them when
-// there are too many in all. So a crowd that waits makes room for those who go on, and has at most
-// its own address to crowd. Whoever has proved to know the secret makes room only for others that
-// have.
+// A new connection is never refused. If there are too many, one is closed: the oldest that has sent
+// nothing or else the oldest that has, from the new one's address or, if there are too many in all,
+// from the address with the most. So idle connections make room for active ones, and a crowd can
+// only displace connections from its own address. One that has proved to know the secret makes room
+// only for others that have.
 //
 // Ids are the caller's, each higher than the one before.
 class Strangers {
@@ -71,11 +71,11 @@ class Strangers {
   using Time = std::chrono::nanoseconds;  // on a clock of the caller's
   explicit Strangers(const TransportLimits& limits) : limits_(limits) {}
 
-  // Who leaves for it, and is forgotten, if anybody.
+  // Returns the connection that is closed for it, and forgotten, if any.
   std::optional<std::uint64_t> add(std::uint64_t id, const std::string& address, Time now);
-  // It said something, whatever that may be worth.
+  // It sent something, valid or not.
   void spoke(std::uint64_t id);
-  // It proved itself, and has the rest of its time to say what it wants. Who leaves for it.
+  // It proved itself, and has the rest of its time to say hello. Returns the one closed for it.
   std::optional<std::uint64_t> prove(std::uint64_t id);
   // It left or is no stranger any more. Returns whether it was one.
   bool remove(std::uint64_t id);

@@ -30,7 +30,7 @@ class IoShard {
     virtual void on_ready(std::uint32_t events) = 0;
   };
 
-  // `tick` is called every `period`, whenever the loop comes late, and when tick_within() says so.
+  // `tick` is called every `period`, after each delay of the loop, and as tick_within() requests.
   struct Ticker {
     std::chrono::milliseconds period{};  // 0: none
     std::function<void(Clock::time_point)> tick;
@@ -42,7 +42,7 @@ class IoShard {
   std::size_t threads() const;
   bool shared() const { return shared_; }
   ~IoShard() { stop(); }
-  // After what was posted before; joins the threads. The object stays usable, but serves nothing.
+  // Runs what was posted before; joins the threads. The object stays usable, but serves nothing.
   void stop();
 
   void post(std::function<void()> task);
@@ -55,9 +55,9 @@ class IoShard {
   void remove(int fd, std::uint64_t id);
 
   // Calls on_ready(0) of the source in the next round of this thread, without waiting for the
-  // kernel: for bytes that a layer of the source's own holds back. Not armed meanwhile.
+  // kernel: for bytes that the source itself buffers, as TLS does. Not armed meanwhile.
   void again(std::uint64_t id);
-  // The next tick comes within that time. On the thread of a shard with a ticker.
+  // Makes the next tick come within that time. On the thread of a shard with a ticker.
   void tick_within(Clock::duration time);
   // A place to read into, free between callbacks.
   std::span<std::byte> staging();

@@ -1,4 +1,4 @@
-// The class behind make_tcp_transport. tcp.cpp: what callers and data threads do; peering.cpp: how
+// The class that make_tcp_transport returns. tcp.cpp: calls, and data threads; peering.cpp: how
 // peers come and go.
 #pragma once
 
@@ -26,7 +26,7 @@
 
 namespace troupe {
 
-// Where the messages for a peer that is up go. Immutable.
+// The connections that messages for a peer that is up are sent on. Immutable.
 struct Route {
   std::shared_ptr<Connection> control, data;
   std::uint32_t control_bytes = 0;  // largest message it accepts
@@ -78,8 +78,8 @@ class TcpTransport final : public Transport, public Connection::Owner {
 
  private:
   using Clock = std::chrono::steady_clock;
-  // All that this side waits for and gives up is measured by a clock that runs while it does: after
-  // a pause of its own nobody else is late.
+  // All timeouts of this side are measured by a clock that stops while this process does: after a
+  // pause of its own, no peer is late.
   using Time = AccumulatingClock::Time;
 
   // A peer from its first sign to its peer_down. Control thread only.

@@ -1,4 +1,4 @@
-// TLS 1.3 as a pair of byte streams over a non-blocking socket. The only file pair that knows
+// TLS 1.3 as a pair of byte streams over a non-blocking socket. The only file pair that uses
 // OpenSSL.
 #pragma once
 
@@ -15,10 +15,10 @@ namespace troupe {
 
 class TlsStream;
 
-// Bytes that nobody can guess.
+// Unpredictable bytes.
 void random_bytes(std::span<std::byte> out);
 
-// What this process proves itself with and asks of others. Immutable; outlives its streams.
+// The credentials of this process, and what it requires of peers. Immutable; outlives its streams.
 class TlsContext {
  public:
   // REQUIRES: security.mode is not plaintext. invalid_argument for a secret that is not 16 to 64
@@ -45,7 +45,7 @@ class TlsStream {
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
 
-  // Goes on with the handshake as far as the socket allows: true when it is over.
+  // Continues the handshake as far as the socket allows: true when it is complete.
   Expected<bool> handshake();
   // Bytes read; 0: none now; unavailable: the peer closed the connection.
   Expected<std::size_t> read(std::span<std::byte> into);
@@ -73,7 +73,7 @@ class TlsStream {
   int read_error_ = 0;
   bool end_of_input_ = false;
   std::uint64_t records_ = 0;
-  std::vector<std::byte> out_;  // of which the first sent_ bytes are sent
+  std::vector<std::byte> out_;  // the first sent_ bytes of it are sent
   std::size_t sent_ = 0;
   std::vector<std::byte> small_;  // pieces that share a record
 };
