@@ -1,4 +1,4 @@
-// Job: a training loop that goes on where it was.
+// Job: a training loop that resumes where it stopped.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct CheckpointHeader;  // serialization/checkpoint.hpp
 class SummaryWriter;      // serialization/summary_writer.hpp
 
 struct JobOptions {
-  // What becomes of a step in which a run fetches a NaN. But for `ignore` the run commits nothing,
-  // and no checkpoint is written whose variables have a NaN: `fail` and `skip` end the job then,
-  // with the last one before, and `back` returns to that.
+  // What happens when a run of a step fetches a NaN. Except with `ignore`, the run commits nothing,
+  // and no checkpoint with a NaN in a variable is written: `fail` and `skip` then end the job with
+  // the last one before, and `back` returns to that.
   enum class NanPolicy : std::uint8_t {
     fail,  // the run throws Error (out_of_range)
     skip,  // the run returns what it fetched; the next step takes the next elements of the datasets
@@ -30,46 +30,48 @@ struct JobOptions {
     ignore,  // nothing: the run commits as any other
   };
   static constexpr double kNever = 1e12;
-  // The checkpoints of the job that `troupe run` keeps running; empty: it does not.
+  // The checkpoint folder of the job that `troupe run` keeps running; empty: there is none.
   static std::string supervised_dir();
 
-  // For checkpoints. Empty: that of the job that `troupe run` keeps running, else none are written.
+  // The folder for checkpoints. Empty: supervised_dir() or, if that is empty, none are written.
   std::string dir;
-  std::int64_t checkpoint_steps = 0;  // one every so many steps
-  // Or so many seconds; kNever: the last one only. Both 0: as often as takes a thirtieth of the
-  // time at most, and four times a second at most.
+  std::int64_t checkpoint_steps = 0;  // the interval in steps
+  // Or in seconds; kNever: only the last one. If both are 0: as often as takes at most a thirtieth
+  // of the time, and at most four times a second.
   double checkpoint_seconds = 0;
   int keep = 3;  // checkpoints in `dir`, 1 to 1000
   // All variables pass through this process, which alone writes and reads them: for a `dir` that
-  // the machines of the job do not share. Else each process has its own in there.
+  // the machines of the job do not share. false: each process writes and reads its own there.
   bool gather = false;
-  // A state above 64 MiB is kept in files in the memory of this machine (/dev/shm), once every so
-  // many seconds, for the session to go back to when a worker is lost; each process writes its
-  // part. 0: it goes back to the newest checkpoint in `dir`. A state up to 64 MiB is kept in this
-  // process's memory, at most so often; 0: five times a second. Not for workers of other machines.
+  // The interval in seconds at which a state above 64 MiB is kept in files in this machine's memory
+  // (/dev/shm), for the session to return to when a worker is lost; each process writes its part.
+  // 0: it returns to the newest checkpoint in `dir`. A state up to 64 MiB is kept in this process's
+  // memory, at most that often; 0: five times a second. Not for workers on other machines.
   double memory_seconds = 0;
-  bool other_graph = false;  // go on from a checkpoint although it is of another graph
+  bool other_graph = false;  // resume from a checkpoint of another graph, too
   bool keep_best = true;     // judge() writes DIR/best.safetensors
   int patience = 0;  // judgements in a row without improvement that end the job; 0: any number
   NanPolicy on_nan = NanPolicy::fail;
   int nan_limit = 3;  // skip: steps in a row; back: returns to one checkpoint. Then the job fails
-  // Goes on when workers are lost: see Session::keep, which the job calls five times a second at
-  // most, and for at most a thirtieth of the time. false: the loss ends the program, with exit code
+  // Continues when workers are lost: see Session::keep, which the job calls at most five times a
+  // second, for at most a thirtieth of the time. false: the loss ends the program, with exit code
   // 75.
   bool recover = true;
-  // For TensorBoard: what report() and summarize() are given, and the graph. Empty: none of it.
+  // The folder for TensorBoard: what report() and summarize() get, and the graph. Empty: none of
+  // it.
   std::string logdir = {};
   bool json = false;   // report() prints JSON objects, one a line
   bool quiet = false;  // report() prints nothing
   // SIGINT and SIGTERM end the job after the current step, a second SIGINT at once.
   bool signals = true;
-  // Asked before each step; true: ends the job.
+  // Called before each step; true ends the job.
   std::function<bool()> stop = {};
-  // What a program writes into the header of its checkpoints, and may refuse when it goes on.
+  // `describe` fills in the header of the program's checkpoints; `accept` may refuse one on
+  // resuming.
   std::function<void(CheckpointHeader&)> describe = {};
   std::function<Status(const CheckpointHeader&)> accept = {};
-  // After each try to write a checkpoint: the newest good one (empty: none), and why the try
-  // failed. Without it, a failure is logged as a warning.
+  // Called after each try to write a checkpoint, with the newest good one (empty: none) and why the
+  // try failed. Without it, a failure is logged as a warning.
   std::function<void(const std::string& newest, const Status& tried)> checkpointed = {};
 
   // invalid_argument names the field and its range.
@@ -87,12 +89,12 @@ struct JobOptions {
 
 class Job;
 
-// One step of a job. Given to a run as its options, it makes the run carry the job's position.
+// One step of a job. Passed as the options of a run, it makes the run carry the job's position.
 class JobStep {
  public:
   std::int64_t number() const { return number_; }  // 1, 2, ... in the life of the job
   bool last() const { return last_; }
-  // After each n steps, and after the last one.
+  // Whether the step is the last one or a multiple of n.
   bool every(std::int64_t n) const { return last_ || (n > 0 && number_ % n == 0); }
   // NOLINTNEXTLINE(google-explicit-constructor): step.run(feeds, s)
   operator const RunOptions&() const { return options_; }
@@ -114,26 +116,26 @@ class JobStep {
 //   }
 //   return job.exit_code();
 //
-// Between two steps it writes checkpoints: of all state of the session and of its own position, as
-// of that moment, while the next steps run. What a step does beside training (evaluation, judging,
-// reporting) belongs to it. A job that is begun again in the same folder goes on after the step of
-// the newest checkpoint, with the bits of a job that nobody disturbed: with other devices and
-// another number of workers, too, as far as those have the same bits.
+// Between two steps it takes checkpoints of all state of the session and of its own position, and
+// writes them while the next steps run. Evaluation, judging and reporting belong to the step in
+// which they are done. A job that is started again in the same folder resumes after the step of the
+// newest checkpoint, with the same bits as without the interruption; with other devices and another
+// number of workers, too, as far as those compute the same bits.
 //
-// Variables, datasets and queues are made before the Job, which restores them. With a folder, the
-// next step throws failed_precondition with the line of one that is made later.
+// Make variables, datasets and queues before the Job, which restores them. With a folder, the next
+// step throws failed_precondition with the line of one that is made later.
 //
-// A checkpoint that cannot be written is warned about and tried again after the next interval;
-// training goes on. So it does without best.safetensors, and without summaries. A job that goes on
-// shows each step once in TensorBoard. One thread. The session outlives it. A run
-// that was started with the options of a step has to be over before the step is.
+// If a checkpoint cannot be written, the job warns, tries again after the next interval, and
+// continues. Nor does it stop if best.safetensors or summaries cannot be written. A resumed job
+// shows each step once in TensorBoard. One thread. The session outlives it. A run with the options
+// of a step must end before the step does.
 class Job {
  public:
-  // Restores the newest intact checkpoint of `options.dir`, if there is one, and initialises what
-  // has no value. Before the session's first run. Throws Error: those of JobOptions::check() and
-  // Session::restore; failed_precondition for a checkpoint of another graph; data_loss for one that
-  // no Job has written; not_found if there are checkpoints and none is intact; failed_precondition
-  // if another Job, of any process, writes its checkpoints there.
+  // Restores the newest intact checkpoint of `options.dir`, if there is one, and initialises
+  // everything that has no value. Call before the session's first run. Throws Error: those of
+  // JobOptions::check() and Session::restore; failed_precondition for a checkpoint of another
+  // graph; data_loss for one that no Job has written; not_found if there are checkpoints and none
+  // is intact; failed_precondition if another Job, of any process, writes its checkpoints there.
   explicit Job(Session& session, JobOptions options = {});
   // Waits for a checkpoint that is being written.
   ~Job();
@@ -141,39 +143,41 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   class Steps;
-  // The steps that are left up to this number. The loop also ends before it when stop() was called,
-  // a signal came or patience is over. Whatever ends it but `break` or an exception, a checkpoint
-  // of its end is written, and waited for.
+  // The remaining steps up to this number. The loop ends earlier after stop() or a signal, or when
+  // patience is over. Unless `break` or an exception ends it, a last checkpoint is written and
+  // waited for.
   Steps steps(std::int64_t until);
 
-  // For a program that answers requests instead of counting steps: other threads run what they
-  // like, and this one writes checkpoints until stop(), JobOptions::stop, which is asked 20 times a
-  // second, or a signal; then the last one. One is written when durable runs wait
-  // (RunOptions::durable), and as JobOptions says, if something was committed since. Its step is
-  // the commit number. failed_precondition without a folder. Throws Error as steps() does.
+  // For a program that answers requests instead of counting steps: other threads run steps, and
+  // this one writes checkpoints until stop(), JobOptions::stop (called 20 times a second) or a
+  // signal; then it writes the last one. It writes one when durable runs wait
+  // (RunOptions::durable), and as JobOptions says if something was committed since. The step of a
+  // checkpoint is the commit number. failed_precondition without a folder. Throws Error as steps()
+  // does.
   void serve();
 
-  std::int64_t step() const;  // the last one that is over
-  bool resumed() const;       // the job was there before
-  // How good the network is now: less is better. True if it is better than ever; its variables
-  // then become DIR/best.safetensors (keep_best). Belongs to the step in which it is called.
+  std::int64_t step() const;  // the last completed one
+  bool resumed() const;       // the job continues an earlier one
+  // Tells how good the network is now: less is better. True if it is better than ever; its
+  // variables then become DIR/best.safetensors (keep_best). Belongs to the step in which it is
+  // called.
   bool judge(double loss);
   std::optional<double> best() const;
   std::int64_t best_step() const;  // in which it was judged; 0: none
-  // Bytes that the program wants to find again when it goes on, at most 60 KiB.
+  // The program's own bytes, restored when the job resumes; at most 60 KiB.
   const std::string& note() const;
   void set_note(std::string note);
   // "step 100/10000  loss 0.1234  10.5 steps/s", or a JSON object, as a line on stdout. With a
   // logdir these numbers, and steps_per_second, become curves of TensorBoard.
   void report(std::initializer_list<std::pair<std::string_view, double>> values) const;
-  // A serialized Summary, as the summary ops give it (ops/summary/summary.hpp), for this step. Does
-  // nothing without a logdir. Throws Error (invalid_argument) for bytes that are none.
+  // Writes a serialized Summary, as the summary ops return it (ops/summary/summary.hpp), for this
+  // step. Does nothing without a logdir. Throws Error (invalid_argument) for other bytes.
   void summarize(std::string_view summary) const;
-  // Where the summaries go, for what else TensorBoard shows; null without a logdir.
+  // The writer of the summaries, for anything else that TensorBoard shows; null without a logdir.
   SummaryWriter* summaries() const;
   // Ends the loop after the current step, or serve(). Any thread.
   void stop();
-  // It is to end, or has ended, before its last step: by stop() or a signal, not by patience.
+  // Whether it ends, or has ended, before its last step: by stop() or a signal, not by patience.
   bool stopped() const;
 
   // The newest good checkpoint, written or resumed; empty: there is none.

@@ -9,9 +9,9 @@
 
 namespace troupe {
 
-// A folder that only this user may enter. Its files take memory, of no process in particular: they
-// outlive whoever wrote them. The destructor removes it; what a killed owner leaves behind is
-// removed by the next one that is made.
+// A folder that only this user may enter. Its files are in memory that belongs to no process: they
+// outlive the processes that write them. The destructor removes it; the folder of a killed owner is
+// removed when the next one is made.
 class MemoryFolder {
  public:
   static constexpr const char* kWhere = "/dev/shm";

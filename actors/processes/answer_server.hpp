@@ -13,23 +13,23 @@
 
 namespace troupe {
 
-// Each client sends one question, gets one answer, and its connection is closed. Clients that are
-// slow, many or talk nonsense are dropped; nobody but the thread waits for any of them.
+// Each client sends one question and gets one answer; then its connection is closed. Clients that
+// are slow, too many or send nonsense are dropped; only the thread waits for them.
 class AnswerServer {
  public:
   struct Options {
-    // How many of the bytes that came so far are the question; std::string_view::npos: more have to
-    // come.
+    // Returns how many of the bytes received so far are the question; std::string_view::npos: more
+    // have to come.
     std::function<std::size_t(std::string_view bytes)> whole;
-    // Called by the thread, once for clients that have asked the same by now.
+    // Called by the thread, once for all clients that have asked the same by then.
     std::function<std::string(std::string_view question)> answer;
-    std::size_t most_question = 64;  // bytes that a client may send before it is whole
+    std::size_t most_question = 64;  // bytes that a client may send before its question is whole
   };
-  // Serves connections to that listening socket. resource_exhausted: there is no thread or no
-  // descriptor.
+  // Serves connections to that listening socket. resource_exhausted: no thread or descriptor is
+  // left.
   static Expected<std::unique_ptr<AnswerServer>> start(Descriptor listening, Options options);
-  // At an address, of which `at` gets the port if it has none. unavailable: others listen there, or
-  // it is none of this machine.
+  // Serves an address; `at` gets the port if it has none. unavailable: it is in use, or not one of
+  // this machine.
   static Expected<std::unique_ptr<AnswerServer>> start(Endpoint& at, Options options);
   // Ends the thread and all connections.
   ~AnswerServer();

@@ -22,46 +22,47 @@ namespace troupe {
 
 // How a child process ended.
 struct ChildEnd {
-  int code = 0;            // of exit(); -1 when nobody can tell any more
+  int code = 0;            // of exit(); -1: it cannot be known any more
   int signal = 0;          // not 0: the signal that ended it
   std::string last_words;  // see Children::last_words
-  // As a sentence goes on: "ended with exit code 1, having said 'cannot open x'".
+  // The rest of a sentence: "ended with exit code 1, having said 'cannot open x'".
   std::string text() const;
 };
 
-// Children of this process that live no longer than this object: none is left behind.
+// Child processes that live no longer than this object.
 class ChildProcesses {
  public:
-  // On any thread, once for each child and before wait() returns. Must not block nor call back.
+  // Called on any thread, once for each child and before wait() returns. Must not block or call
+  // back.
   using Ended = std::function<void(pid_t child, const ChildEnd& end)>;
   virtual ~ChildProcesses() = default;  // kills those that are left
 
-  // Runs the file `program` with these arguments and `input`, some KiB, where the child looks for
-  // it. not_found, failed_precondition: it cannot be run. resource_exhausted: no room for another
+  // Runs the file `program` with these arguments, and `input`, some KiB, for the child to read.
+  // not_found, failed_precondition: it cannot be run. resource_exhausted: no room for another
   // process.
   virtual Expected<pid_t> start(const std::string& program,
                                 const std::vector<std::string>& arguments,
                                 std::string_view input) = 0;
   virtual void kill_all() = 0;
-  // Until all have ended. One that is stopped cannot leave and is killed at once, any other when
-  // `patience` is over. Returns those that had not ended 5 s after they were killed, which nothing
-  // can end, and which are not waited for any longer.
+  // Waits until all have ended. A stopped one cannot leave and is killed at once, any other when
+  // `patience` is over. Returns those that had not ended 5 s after they were killed: nothing can
+  // end them, and they are not waited for any longer.
   virtual std::vector<pid_t> wait(std::chrono::milliseconds patience) = 0;
-  // The end of what it printed so far: the last lines, as one line of printable characters. Of a
-  // child that ended nothing is missing.
+  // The end of its output so far: the last lines, as one line of printable characters. Complete for
+  // a child that has ended.
   virtual std::string last_words(pid_t child) const = 0;
 };
 
-// Those of this machine.
+// Child processes of this process.
 //
-// They belong to the process group of this process, so that what stops and continues the group, as
-// Ctrl-Z and `fg` do, stops and continues them. Signals that ask the group to end (SIGINT, SIGTERM
-// and the like, from a terminal or from `timeout`) are blocked in them from their first instruction
-// on: they are for this process, which ends its children in its own time.
+// They are in the process group of this process, so that job control (Ctrl-Z, `fg`) stops and
+// continues them, too. Signals that ask the group to end (SIGINT, SIGTERM and the like, from a
+// terminal or from `timeout`) are blocked in them from their first instruction on: this process
+// handles them, and ends its children itself.
 //
-// What they print on either stream is passed on to one descriptor, by default this process's
-// standard error, and the last of it is kept. A thread of this object's own reads it and learns of
-// their ends; `ended` is called there.
+// Their output on either stream is passed on to one descriptor, by default this process's standard
+// error, and the last of it is kept. A thread of this object's own reads it and waits for their
+// ends; `ended` is called there.
 class Children : public ChildProcesses {
  public:
   explicit Children(Ended ended = {}, int pass_on_to = STDERR_FILENO);
@@ -69,7 +70,7 @@ class Children : public ChildProcesses {
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
 
-  // Where a child finds its input.
+  // The descriptor of a child's input.
   static constexpr int kInput = 3;
   Expected<pid_t> start(const std::string& program, const std::vector<std::string>& arguments,
                         std::string_view input) override;
@@ -92,8 +93,8 @@ class Children : public ChildProcesses {
 
   const Ended ended_;
   const int pass_on_to_;
-  const int wake_;                  // an eventfd; what poll() waits for has changed
-  std::atomic<bool> hurry_{false};  // children were killed: what they print may be lost
+  const int wake_;                  // an eventfd: wakes poll() to look again
+  std::atomic<bool> hurry_{false};  // children were killed: their output may be lost
 
   mutable std::mutex mutex_;  // of the rest
   std::condition_variable changed_;

@@ -1,4 +1,4 @@
-// How events of many threads come to the one that handles them.
+// Passes events of many threads to the one that handles them.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-// Monotonic time as machines take it.
+// Monotonic time, as state machines take it.
 inline Instant steady_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 // Events in the order in which they came. Any thread pushes; one thread at a time takes. A push
@@ -28,7 +28,7 @@ class EventQueue {
     }
     some_.notify_one();
   }
-  // The next event; an empty one when there is none before `until`.
+  // The next event; empty if none comes before `until`.
   Event take(Instant until) {
     std::unique_lock lock(mutex_);
     auto some = [&] { return !events_.empty(); };

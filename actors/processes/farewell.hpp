@@ -1,4 +1,4 @@
-// How long processes that are to end are waited for.
+// How long to wait for processes that are to end.
 #pragma once
 
 #include <chrono>
@@ -11,8 +11,8 @@ namespace troupe {
 // cannot leave and is killed at once, any other when `patience` is over. One that has not ended
 // `grace` after it was killed cannot be ended (the kernel does not let it go) and is given up.
 //
-// Owned by who waits. No clock: times are the caller's, of one that stands still while this process
-// does, and do not go back.
+// Owned by the waiting thread. No clock: times are from a clock of the caller's that stops while
+// this process does, and never goes back.
 class Farewell {
  public:
   using Time = std::chrono::nanoseconds;
@@ -20,7 +20,7 @@ class Farewell {
 
   Farewell(Time now, Time patience, Time grace) : until_(now + patience), grace_(grace) {}
 
-  // Of a process that has not ended.
+  // For a process that has not ended.
   Deed look(std::int64_t process, bool stopped, Time now) {
     auto killed = killed_.find(process);
     if (killed != killed_.end()) return now - killed->second >= grace_ ? Deed::give_up : Deed::wait;

@@ -1,4 +1,4 @@
-// How what the processes of a job recorded comes together at the master. No threads, no sockets.
+// Collects the recordings of a job's processes at the master. No threads, no sockets.
 #pragma once
 
 #include <map>
@@ -10,13 +10,13 @@
 
 namespace troupe {
 
-// Worker: its recording, in messages that each keep others waiting for a moment at most. The last
-// one says that it is.
+// Worker: its recording, in messages that each delay others only for a moment. The last one is
+// marked.
 std::vector<TraceSpans> in_messages(Trace::Recording recording);
 
-// Master: who was asked for a recording, and what came of it. What nobody asked for is left out,
-// and of what one process says no more than kMostSpans in kMostTracks are kept, so that none takes
-// memory at will.
+// Master: which processes were asked for a recording, and their answers. Answers that were not
+// asked for are ignored, and of one process at most kMostSpans in kMostTracks are kept, which
+// bounds memory.
 class Gathering {
  public:
   static constexpr std::size_t kMostSpans = std::size_t{1} << 20;
@@ -25,14 +25,14 @@ class Gathering {
   void ask(ProcessId process, std::string name, std::optional<ClockOffset::Estimate> clock);
   void take(ProcessId from, TraceSpans message);
   void lost(ProcessId process) { waiting_.erase(process); }
-  // Everybody has answered, or is lost.
+  // Whether all processes have answered or are lost.
   bool done() const { return waiting_.empty(); }
-  // What is there, by process; of whoever did not tell all it says so. Forgets it.
+  // The recordings so far, by process; incomplete ones say so. Forgets them.
   std::vector<ProcessTimeline> result();
 
  private:
   std::map<ProcessId, ProcessTimeline> timelines_;
-  std::map<ProcessId, std::size_t> waiting_;  // who has more to tell: its spans so far
+  std::map<ProcessId, std::size_t> waiting_;  // processes with more to send: spans so far
 };
 
 }  // namespace troupe

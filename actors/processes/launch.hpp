@@ -23,7 +23,7 @@ struct Launch {
   std::string secret_file;  // empty only for a process that is alone
 };
 
-// What the user asked for.
+// What the user requested.
 struct LaunchWords {
   std::string by;           // "slurm", "torchrun"
   std::string listen;       // HOST:PORT of the master, for all; empty: as the launcher says
@@ -39,7 +39,7 @@ using Variables = std::function<std::optional<std::string>(const std::string& na
 //
 //   slurm     SLURM_PROCID, SLURM_NTASKS, and the first host of SLURM_STEP_NODELIST (or
 //             SLURM_NODELIST), at a port that SLURM_JOB_ID and SLURM_STEP_ID decide
-//   torchrun  RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT. Where the launcher itself listens at that
+//   torchrun  RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT. If the launcher itself listens at that
 //             port (TORCHELASTIC_USE_AGENT_STORE), the master takes the next one.
 //
 // invalid_argument names the variable and what is wrong with it: it is missing, no number, out of
@@ -48,7 +48,7 @@ Expected<Launch> launch_by(const LaunchWords& words, const Variables& variables,
                            const std::string& host);
 
 // The hosts of a list as Slurm writes it, in order: "node[1-3,07-09],gpu5,r[1-2]n[0-3]".
-// invalid_argument: malformed, with the place; more than `most` hosts, none of which is made then.
+// invalid_argument: malformed, with the position; more than `most` hosts, and then none is made.
 Expected<std::vector<std::string>> hosts_of(std::string_view list, std::size_t most);
 
 }  // namespace troupe

@@ -1,4 +1,4 @@
-// Who belongs to a job: the master's side of joining, membership and loss.
+// The master's side of joining, membership and loss.
 #pragma once
 
 #include <deque>
@@ -14,11 +14,11 @@
 
 namespace troupe {
 
-// Whether the process that says `theirs` and one that says `mine` are of one job and speak one
-// protocol. A pure function, so that a transport can refuse a peer at once.
+// Whether processes with the words `theirs` and `mine` are of one job and speak one protocol. A
+// pure function, so that a transport can refuse a peer at once.
 Status may_connect(const Join& mine, const Join& theirs);
 
-// The machine that lets workers into a job, waits until all can compute, and says who is lost.
+// The state machine that admits workers to a job, waits until all can compute, and reports losses.
 //
 // Owned by one thread at a time of the master's process. No I/O, no lock and no clock: inputs
 // append to `out` what has to be done, `now` is the caller's monotonic time, and the caller calls
@@ -29,31 +29,32 @@ Status may_connect(const Join& mine, const Join& theirs);
 //      ^------------- one is lost ----+         joining, meshing --fail----+
 //
 // A process is a peer until it has a number; the number is free again once the peer is down, so
-// that no word of an old holder is taken for one of a new. Nothing is announced before the job
-// runs: everybody announced is lost at most once, and nobody is lost who was not announced.
+// that no message of an old holder is taken for one of a new holder. Nothing is announced before
+// the job runs: each announced process is lost at most once, and one that was not announced is
+// never lost.
 //
-// While the job starts, a worker that breaks off, or does not answer in time, only frees its place
-// for whoever waits or comes: those beyond the number wanted wait until the job runs, and are told
-// then. A worker that this master started itself is not replaced, and fails the start.
+// While the job starts, a worker that disconnects, or does not answer in time, only frees its place
+// for one that waits or comes: workers beyond the number wanted wait until the job runs, and are
+// told then. A worker that this master started itself is not replaced, and fails the start.
 //
 // While the job runs, `spares` workers stay connected and wait; others are refused. They have no
-// part in it: once it lost a worker, its program may begin another job at the same address, which
-// they join. In the end they are told to leave, as members are.
+// part in it: once it has lost a worker, its program may begin another job at the same address,
+// which they join. At the end they are told to leave, as members are.
 //
 // With its number a worker gets the task that it hosts, which names it in errors.
 //
-// A link between two workers that breaks is evidence against both; who of them is gone is waited
-// for a moment, or until both have said so. When both live on, the one with the higher number is
+// A broken link between two workers is evidence against both: the master waits a moment for one of
+// them to go, or until both have reported it. If both live on, the one with the higher number is
 // lost, with a reason that names both.
 class Membership {
  public:
   struct Options {
-    std::size_t workers = 0;  // the job waits for so many
+    std::size_t workers = 0;  // that the job waits for
     std::size_t spares = 0;   // that may wait while it runs
     Join words;               // of the master itself
-    Welcome welcome;          // for everyone, but for number and task
-    // What the processes 1, 2, ... host: a task each, as many as `workers`. None: process 1 has
-    // task 0, and so on.
+    Welcome welcome;          // for everyone, without number and task
+    // The tasks that the processes 1, 2, ... host: one each, as many as `workers`. Empty: process 1
+    // has task 0, and so on.
     std::vector<TaskId> tasks = {};
     Instant start_until = kNever;
     Instant start_within{};                                 // for the error past `start_until`
@@ -62,7 +63,7 @@ class Membership {
     Instant leave_within = std::chrono::seconds(2);
   };
 
-  // The peer is that process: what is for it goes there from now on.
+  // The peer is that process: messages for the process go to it from now on.
   struct Admit {
     PeerId peer = 0;
     ProcessId process = 0;
@@ -75,7 +76,7 @@ class Membership {
     ProcessId to = 0;
     WireMessage message;
   };
-  // A member of a job that runs.
+  // A member of a running job.
   struct Up {
     ProcessId process = 0;
     TaskId task{};     // that it hosts
@@ -86,15 +87,15 @@ class Membership {
     ProcessId process = 0;
     Status why;
   };
-  // A place is free again: why, for the log.
+  // A place is free again; the reason, for the log.
   struct Note {
     std::string text;
   };
-  // Once: the job runs (after the last Up), or why it does not.
+  // Once: the job runs (after the last Up), or the error why it does not.
   struct Started {
     Status status;
   };
-  // Once, after leave(): everybody is gone, or was given the time for it.
+  // Once, after leave(): all have left, or their time for it is over.
   struct Over {};
   using Output = std::variant<Admit, Close, Send, Up, Lost, Note, Started, Over>;
   using Outputs = std::deque<Output>;
@@ -105,9 +106,9 @@ class Membership {
   void down(PeerId peer, const Status& why, Instant now, Outputs& out);
   void ready(ProcessId from, const Ready& message, Instant now, Outputs& out);
   void link_lost(ProcessId from, const LinkLost& message, Instant now, Outputs& out);
-  // A worker process that this master started has ended; how, with its last words.
+  // A worker process that this master started has ended. `how`: includes its last words.
   void child_ended(Status how, Instant now, Outputs& out);
-  // The job is not wanted any more while it starts.
+  // Cancels the job while it starts.
   void stop(Instant now, Outputs& out);
   void leave(Instant now, Outputs& out);
   void tick(Instant now, Outputs& out);
@@ -127,7 +128,7 @@ class Membership {
     bool connected = false;           // to the others of the view
     bool closing = false;             // refused or given up: only its end is waited for
     Instant answer_until{};           // to what it was told last
-    // Nobody comes in its place.
+    // Started by this master: no other worker replaces it.
     bool started_here() const { return !join.job.empty(); }
   };
   struct BrokenLink {

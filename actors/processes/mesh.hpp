@@ -1,4 +1,4 @@
-// Who belongs to a job: the worker's side of joining, membership and loss.
+// The worker's side of joining, membership and loss.
 #pragma once
 
 #include <deque>
@@ -13,24 +13,24 @@
 
 namespace troupe {
 
-// The machine of a worker: it joins its master, connects to the other workers, and says which of
-// these connections break. What follows from that is for the master to decide.
+// The state machine of a worker: it joins its master, connects to the other workers, and reports
+// which of these connections break. The master decides what follows.
 //
 // Owned by one thread of the worker's process. No I/O, no lock, no clock: inputs append to `out`
 // what has to be done, which is done in order; events of one peer come in the order in which they
 // happened.
 //
-// Of two workers the one with the higher number connects. Whoever connects here claims to be a
-// member; it is one when Members names that number with that incarnation and it has no other
-// connection. Until then the claim stands: Members may be under way, or the end of the connection
-// that was before.
+// Of two workers the one with the higher number connects. A process that connects here claims to be
+// a member; it is one when Members names that number with that incarnation and it has no other
+// connection. Until then the claim is kept: Members may be under way, or the end of the previous
+// connection.
 class Mesh {
  public:
-  // The answer is connecting(), with the peer or why there is none.
+  // Answered by connecting(), with the peer or the error.
   struct Connect {
     Member to;
   };
-  // The peer is that process: what is for it goes there from now on.
+  // The peer is that process: messages for the process go to it from now on.
   struct Admit {
     PeerId peer = 0;
     ProcessId process = 0;
@@ -39,11 +39,11 @@ class Mesh {
     PeerId peer = 0;
     Status why;
   };
-  // Make what the master asks for. The answer is hosting(), with the names of the devices.
+  // Make what the master requests. Answered by hosting(), with the names of the devices.
   struct Host {
     Welcome welcome;
   };
-  // The task is there: what is for it goes to that process from now on.
+  // The process hosts the task: messages for the task go to it from now on.
   struct Place {
     TaskId task{};
     ProcessId process = 0;
@@ -51,14 +51,14 @@ class Mesh {
   struct Report {
     std::variant<Ready, LinkLost> message;  // to the master
   };
-  // Once: the worker's part is over; ok when the master said so. Nothing follows.
+  // Once: the worker's part is over; ok if the master ended it. Nothing follows.
   struct End {
     Status status;
   };
   using Output = std::variant<Connect, Admit, Close, Host, Place, Report, End>;
   using Outputs = std::deque<Output>;
 
-  // `words`: what this process says of itself. `master`: the connection that it asked for.
+  // `words`: the Join of this process. `master`: the connection that it opened.
   Mesh(Join words, PeerId master) : words_(std::move(words)), master_(master) {}
 
   void up(PeerId peer, const Join& join, Outputs& out);
@@ -70,7 +70,7 @@ class Mesh {
   void leave(Outputs& out);
 
   ProcessId self() const { return self_; }
-  // Whether the master is there: it has given this process a number, or lets it wait for one.
+  // Whether the master has given this process a number, or lets it wait for one.
   bool connected() const { return connected_; }
 
  private:

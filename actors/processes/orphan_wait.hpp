@@ -11,16 +11,16 @@
 
 namespace troupe {
 
-// What a worker without a master does: it tries again, begins anew, or ends.
+// Decides what a worker without a master does: try again, start over, or end.
 //
-// Owned by one thread. No clock: look() tells it the time, at least ten times a second while
-// is_joined() is false; time in which the process was stopped does not count, nor does time in
-// which a master is there and lets it wait for a place.
+// Owned by one thread. No clock: the caller passes the time to look(), at least ten times a second
+// while is_joined() is false. Time in which the process was stopped does not count, nor does time
+// in which a master lets it wait for a place.
 class OrphanWait {
  public:
   enum class Next {
-    retry,  // nothing has come about yet: ask the master again
-    anew,   // the master is lost: whatever comes there is another job, of which nothing is known
+    retry,  // not joined yet: ask the master again
+    anew,   // the master is lost: a new one has another, unknown job
     end,
   };
 
@@ -39,9 +39,9 @@ class OrphanWait {
     since_ = clock_.reading();
   }
   bool is_joined() const { return joined_; }
-  // Of a worker that has not joined: it has waited for long enough.
+  // Whether a worker that has not joined has waited for long enough.
   bool over() const { return limit_ > Instant(0) && !joined_ && waited() >= limit_; }
-  // The worker's part has ended so.
+  // What to do now that the worker's part has ended with `how`.
   Next ended(const Status& how);
   // Why it ends when it is over(): unavailable, with the address and the time.
   Status gave_up() const;

@@ -10,11 +10,11 @@
 
 namespace troupe {
 
-// The processes that any thread of `pid` has started and that were not waited for, in the order of
-// their numbers. Empty: there are none, or it is gone.
+// The processes that any thread of `pid` has started and that were not waited for, by ascending
+// number. Empty: there are none, or `pid` is gone.
 std::vector<pid_t> children_of(pid_t pid);
 
-// Waits for a child's end, as waitid() names it; code -1 if somebody else waited for it.
+// Waits for a child's end, as waitid() names it; code -1 if it was waited for elsewhere.
 ChildEnd wait_for_end(idtype_t type, id_t id);
 
 }  // namespace troupe

@@ -7,11 +7,11 @@
 
 namespace troupe {
 
-// Whether all that runs in the process stands still, by SIGSTOP and the like or for a debugger.
-// False for one that does not exist, or that nothing can be learned of.
+// Whether the whole process is stopped, by SIGSTOP and the like or by a debugger. False if it does
+// not exist or cannot be inspected.
 bool is_stopped(pid_t process);
 
-// The same of the text of /proc/PID/stat.
+// The same, from the text of /proc/PID/stat.
 bool says_stopped(std::string_view stat);
 
 }  // namespace troupe

@@ -26,7 +26,7 @@ enum class Strategy : std::uint8_t {
   rest_for_one,  // those after it in the order of the specs
 };
 
-// When a supervisor ends because children have ended that are not started again.
+// When a supervisor ends because children that are not started again have ended.
 enum class AutoShutdown : std::uint8_t {
   never,
   any_significant,  // one significant child has
@@ -68,7 +68,7 @@ struct SupervisorSpec {
 // How a child ended.
 struct ChildExit {
   bool normal = false;
-  std::string how;  // as a sentence goes on: "was ended by signal 9 (Killed)"
+  std::string how;  // the rest of a sentence: "was ended by signal 9 (Killed)"
 };
 
 const char* name_of(Restart restart);

@@ -19,10 +19,11 @@ struct KeptWorkers {
   std::string secret_file;  // which those of hosts get on their standard input
 
   int count() const { return local + int(hosts.size()); }
-  // Children "worker-0", "worker-1", ... They are started again whatever ends them, and are no
-  // business of the terminal's: the program needs them for its last checkpoint.
+  // Children "worker-0", "worker-1", ... They are always started again. They are in process groups
+  // of their own, so that signals of the terminal do not end them: the program needs them for its
+  // last checkpoint.
   std::vector<ProcessSpec> specs() const;
-  // The program's command with what it has to know of them, before a word "--" of its own.
+  // The program's command with the options that describe them, before a "--" of its own.
   std::vector<std::string> tell(std::vector<std::string> command) const;
 };
 

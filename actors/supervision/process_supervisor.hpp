@@ -20,37 +20,36 @@ namespace troupe {
 
 struct ProcessSpec {
   ChildSpec child;
-  // A program, which is looked for as a shell does, and its arguments.
+  // A program, searched for as a shell does, and its arguments.
   std::vector<std::string> command = {};
-  // Variables that it gets beside those of this process.
+  // Variables that it gets in addition to those of this process.
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::string input = {};  // a file that is its standard input; empty: that of this process
-  bool own_group = false;  // it is not of the group of this process: no business of the terminal's
-  // What its end means. Without it exit code 0 is normal.
+  bool own_group = false;  // not in this process's group: signals of the terminal do not reach it
+  // The meaning of its end. Without it, exit code 0 is normal.
   std::function<ChildExit(const ChildEnd& end)> exit = {};
 
   ChildExit meaning_of(const ChildEnd& end) const;
 };
 
-// A supervisor whose children are processes: one poll loop on the thread that calls run(), which
-// has to be the only one of the process, or else all others have to block the signals below.
+// A supervisor whose children are processes: one poll loop on the thread that calls run(). That
+// must be the only thread of the process, or all others must block the signals below.
 //
-// A child is asked to end by SIGTERM (and SIGCONT). It is of the process group of this process, so
-// that what stops and continues the group, as Ctrl-Z and `fg` do, stops and continues both. It gets
-// SIGTERM if this process dies.
+// A child is asked to end by SIGTERM (and SIGCONT). It is in the process group of this process, so
+// that job control (Ctrl-Z, `fg`) stops and continues both. It gets SIGTERM if this process dies.
 //
-// SIGTERM, SIGINT, SIGHUP and SIGQUIT stop the supervisor, but for those that are ignored when
-// run() is called, as nohup does; a second one, but for SIGHUP, kills all children. SIGINT and
-// SIGQUIT of a terminal have reached a child of the group already and are not repeated. SIGUSR1 and
+// SIGTERM, SIGINT, SIGHUP and SIGQUIT stop the supervisor, except those that are ignored when run()
+// is called, as under nohup; a second one, except SIGHUP, kills all children. SIGINT and SIGQUIT
+// from a terminal have already reached a child of the group and are not repeated. SIGUSR1 and
 // SIGUSR2 are passed on.
 //
 // Processes that a child leaves behind become children of this process (PR_SET_CHILD_SUBREAPER).
-// They have `orphans_within` to end and are killed then; when the supervisor stops, they are asked
-// first, and have `asked_orphans_within`. Only when they are gone the end of the child counts, so
-// that no two incarnations live at once. Children that this process had before are not touched.
+// They have `orphans_within` to end and are then killed; when the supervisor stops, they are asked
+// first, and have `asked_orphans_within`. A child counts as ended only when they are gone, so that
+// no two incarnations live at once. Children that this process had before are not touched.
 class ProcessSupervisor {
  public:
-  // What became of a child, in the order in which it happens.
+  // What happened to a child, in order.
   struct Event {
     enum class Kind : std::uint8_t { started, not_started, ended, restarting } kind;
     std::string child;
@@ -65,10 +64,10 @@ class ProcessSupervisor {
     std::vector<ProcessSpec> children;
     std::chrono::milliseconds orphans_within{5000}, asked_orphans_within{60'000};
     std::function<void(const Event&)> told = {};
-    // Asked when a child has ended: whether what the children are for got further than ever, so
+    // Called when a child has ended: whether the work of the children got further than ever, so
     // that earlier restarts no longer count.
     std::function<bool()> progressed = {};
-    // Called after each look at the children and signals, every `look_every` at least.
+    // Called after each look at the children and signals, at least every `look_every`.
     std::function<void()> looked = {};
     std::chrono::milliseconds look_every = std::chrono::milliseconds::max();
   };
@@ -79,7 +78,7 @@ class ProcessSupervisor {
   ProcessSupervisor(const ProcessSupervisor&) = delete;
   ProcessSupervisor& operator=(const ProcessSupervisor&) = delete;
 
-  // Until no child is left: that of Supervision::Over. Once.
+  // Runs until no child is left; returns the status of Supervision::Over. Call it once.
   Status run();
   // The first signal that asked it to stop; 0: none did.
   int stopped_by() const { return stopped_by_; }

@@ -1,4 +1,4 @@
-// A limit on starting a process again that keeps dying.
+// A limit on restarting a process that keeps dying.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace troupe {
 
-// How often one child may be restarted, for one cause: 10 times in 60 s, each after a longer
-// pause (50 ms, doubling to 5 s, with seeded jitter). A restart that was followed by a committed
-// step does not count: what works again has not crash-looped.
+// How often one child may be restarted, for one cause: 10 times in 60 s, each after a longer pause
+// (50 ms, doubling to 5 s, with seeded jitter). A restart that was followed by a committed step
+// does not count: it is no crash loop.
 class RestartBudget {
  public:
   struct Options {
@@ -23,7 +23,7 @@ class RestartBudget {
   };
   RestartBudget(Options options, std::uint64_t seed) : options_(options), random_(seed) {}
 
-  // The child died. How long to wait before the next incarnation, or nothing: the budget is spent.
+  // The child died. How long to wait before the next incarnation; nullopt: the budget is spent.
   std::optional<Instant> died(Instant now);
   // A step committed: restarts before now no longer count.
   void progressed();

@@ -1,4 +1,4 @@
-// What systemd hears from a service of its own, by the protocol of sd_notify(3).
+// Messages to systemd, by the protocol of sd_notify(3).
 #pragma once
 
 #include <functional>
@@ -18,23 +18,23 @@ class ServiceManager {
  public:
   using Variable = std::function<std::optional<std::string>(const std::string& name)>;
 
-  // NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID of this process. Takes them out of its
-  // environment: what it starts is not the service.
+  // From NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID of this process. Removes them from its
+  // environment: the processes that it starts are not the service.
   static ServiceManager of_this_process();
-  // `self`: the process id. invalid_argument: NOTIFY_SOCKET is no address of a Unix socket, or
-  // WATCHDOG_USEC no number.
+  // `self`: the process id. invalid_argument: NOTIFY_SOCKET is not the address of a Unix socket, or
+  // WATCHDOG_USEC is not a number.
   static Expected<ServiceManager> make(const Variable& variable, long self);
 
   bool is_there() const { return bool(socket_); }
-  // How often it wants to hear that this process is alive: half of the time after which it would
-  // end it. kNever: it does not.
+  // How often it expects tell_alive(): half of its timeout. kNever: it does not expect it.
   Instant alive_every() const { return alive_every_; }
 
-  // "READY=1". Never waits; what a manager does not take is lost.
+  // Sends a state, such as "READY=1". Never waits; a message that the manager does not accept is
+  // lost.
   void tell(std::string_view state) const;
-  // "STATUS=..." of one line, if it is another one than before.
+  // Sends "STATUS=..." with one line, if it has changed.
   void tell_status(const std::string& status);
-  // "WATCHDOG=1", if it is time. The first one at once.
+  // Sends "WATCHDOG=1" if it is time. The first call sends it at once.
   void tell_alive(Instant now);
 
  private:

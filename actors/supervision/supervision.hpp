@@ -1,4 +1,4 @@
-// What a supervisor does about its children, as a machine.
+// The state machine of a supervisor.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,19 @@
 
 namespace troupe {
 
-// Starts children in order, restarts them by its specs, and stops them in reverse order.
+// Starts children in order, restarts them by their specs, and stops them in reverse order.
 //
 // Owned by one thread or actor at a time. No clock and no processes: inputs append to `out` what
 // has to be done, `now` is the caller's monotonic time, and the caller calls tick() at
-// next_wakeup(). Whoever carries out a Start answers with started() or ended(), at once or later,
-// and reports each end with ended(), once. Reports of earlier incarnations are ignored.
+// next_wakeup(). The caller answers a Start with started() or ended(), at once or later, and
+// reports each end with ended(), once. Reports of earlier incarnations are ignored.
 //
 //   begin --> starting --all run--> running --stop, budget spent, auto shutdown--> ending --> over
 //                 |---- one cannot be started: ending ----^
 //
-// Start order: while the supervisor starts, and always but for one_for_one, a child is started when
-// all before it run. Children are stopped one at a time, the last first; meanwhile none is started.
+// Start order: while the supervisor starts, and always except for one_for_one, a child is started
+// when all before it run. Children are stopped one at a time, the last first; meanwhile none is
+// started.
 class Supervision {
  public:
   struct Start {
@@ -73,17 +74,17 @@ class Supervision {
   // Also the answer to a Start that failed.
   void ended(const std::string& child, std::uint64_t incarnation, ChildExit exit, Instant now,
              Outputs& out);
-  // Adds a child behind the others and starts it. already_exists: one has its id.
-  // failed_precondition: the supervisor ends.
+  // Adds a child after the others and starts it. already_exists: another one has its id.
+  // failed_precondition: the supervisor is ending.
   Status add(ChildSpec spec, Instant now, Outputs& out);
-  // Stops a child; it is not started again. not_found: there is none of that id.
+  // Stops a child; it is not started again. not_found: none has that id.
   Status stop_child(const std::string& child, Instant now, Outputs& out);
   // Stops a child if it runs, and starts it again, which costs no restart.
   Status restart_child(const std::string& child, Instant now, Outputs& out);
-  // What the children are for has got on: restarts before now no longer count.
+  // The work of the children has progressed: restarts before now no longer count.
   void progressed();
   void stop(Instant now, Outputs& out);
-  // Ends without patience: kills all children that are there.
+  // Ends at once: kills all children that are there.
   void kill_all(Instant now, Outputs& out);
   void tick(Instant now, Outputs& out);
   Instant next_wakeup() const;

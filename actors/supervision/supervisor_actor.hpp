@@ -14,24 +14,24 @@
 
 namespace troupe {
 
-// A child of such a supervisor.
+// A child of a supervisor actor.
 struct ActorSpec {
   ChildSpec child;
-  // Spawns an incarnation; called by the supervisor, which monitors what it returns. An error, or
-  // an exception, is a start that failed. The child is asked to end by exit_reason::user_shutdown.
-  // Exit reasons none, normal and user_shutdown are normal ends, all others abnormal.
+  // Spawns an incarnation; called by the supervisor, which monitors it. An error, or an exception,
+  // is a failed start. The child is asked to end by exit_reason::user_shutdown. Exit reasons none,
+  // normal and user_shutdown are normal ends, all others abnormal.
   std::function<Expected<caf::actor>(caf::actor_system&)> start;
   bool process = false;  // set by process_child
 };
 
-// A child that is a process: an actor that lives as long as it. It is asked to end by SIGTERM.
+// A child process: an actor that lives as long as the process. It is asked to end by SIGTERM.
 ActorSpec process_child(ProcessSpec spec);
 
 // A child that supervises others.
 ActorSpec supervisor_child(ChildSpec child, SupervisorSpec spec, std::vector<ActorSpec> children);
 
-// A supervisor, which starts its children at once. invalid_argument: that of SupervisorSpec::check,
-// or a child without `start`.
+// Spawns a supervisor, which starts its children at once. invalid_argument: from
+// SupervisorSpec::check, or for a child without `start`.
 //
 // exit_reason::user_shutdown makes it stop its children and end; exit_reason::kill kills them. When
 // it ends by itself (its intensity is exceeded, a child cannot be started while it starts) its exit
@@ -39,7 +39,7 @@ ActorSpec supervisor_child(ChildSpec child, SupervisorSpec spec, std::vector<Act
 Expected<caf::actor> spawn_supervisor(caf::actor_system& system, SupervisorSpec spec,
                                       std::vector<ActorSpec> children);
 
-// ---- what a supervisor answers: requests of any actor
+// ---- requests to a supervisor, from any actor
 
 // Reply: SupervisedChildren, in start order.
 struct WhichChildren {};
@@ -47,7 +47,7 @@ struct SupervisedChildren {
   std::vector<Supervision::Child> children;
 };
 // Reply to each: SupervisorAnswer.
-struct AddChild {  // behind the others
+struct AddChild {  // after the others
   ActorSpec spec;
 };
 struct StopChild {  // it is not started again
