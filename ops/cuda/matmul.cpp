@@ -1,20 +1,26 @@
 #include "ops/cuda/matmul.hpp"
 
-#include <array>
+#include <algorithm>
+#include <vector>
 
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
+#include "ops/cuda/moves.hpp"
 #include "ops/detail/matmul_sizes.hpp"
 #include "ops/device/arguments.hpp"
 
 namespace troupe::cuda {
 namespace {
 
+constexpr std::int64_t kTile = device::kMatMulTile;
+
+// MatMul, or BatchMatMul, over leading dimensions that broadcast.
 class MatMul final : public DeviceKernel {
  public:
   explicit MatMul(const KernelSpec& spec)
-      : dtype_(spec.type()),
+      : batched_(spec.node.op == "BatchMatMul"),
+        dtype_(spec.type()),
         transpose_a_(spec.bool_attr("transpose_a")),
         transpose_b_(spec.bool_attr("transpose_b")),
         function_{device_type("MatMul", {element_type(without_sign(dtype_))})} {}
@@ -23,21 +29,31 @@ class MatMul final : public DeviceKernel {
 
   Status compute(KernelContext& ctx) override {
     const Tensor &a = ctx.input(0), &b = ctx.input(1);
-    TROUPE_TRY(const auto sizes, detail::matmul_sizes(a, transpose_a_, b, transpose_b_));
+    if (a.rank() < 2 || b.rank() < 2 || (!batched_ && (a.rank() > 2 || b.rank() > 2)))
+      return invalid_argument("a product wants matrices, not " + a.shape().text() + " and " +
+                              b.shape().text());
+    const Shape of_a = leading(a.shape()), of_b = leading(b.shape());
+    TROUPE_TRY(const auto sizes,
+               detail::matmul_sizes(last_two(a), transpose_a_, last_two(b), transpose_b_));
+    TROUPE_TRY(const auto meet, Broadcast<2>::of({&of_a, &of_b}));
     device::MatMulArgs args{};
     args.m = sizes.m, args.n = sizes.n, args.k = sizes.k;
+    args.count = meet.elements();
+    args.walk = walk_of<2>(meet);
     args.a_row = transpose_a_ ? 1 : args.k;
     args.a_column = transpose_a_ ? args.m : 1;
     args.b_row = transpose_b_ ? 1 : args.n;
     args.b_column = transpose_b_ ? args.k : 1;
-    TROUPE_TRY(Shape shape, Shape::make(std::array{args.m, args.n}));
+    std::vector<std::int64_t> dims(meet.out().dims().begin(), meet.out().dims().end());
+    dims.insert(dims.end(), {args.m, args.n});
+    TROUPE_TRY(Shape shape, Shape::make(dims));
     TROUPE_TRY(Tensor y, ctx.allocate(dtype_, shape));
     args.a = a.raw();
     args.b = b.raw();
     args.y = y.mutable_raw();
     if (y.elements() != 0) {
-      constexpr std::int64_t kTile = device::kMatMulTile;
-      const std::int64_t tiles = ((args.m + kTile - 1) / kTile) * ((args.n + kTile - 1) / kTile);
+      const std::int64_t tiles =
+          args.count * ((args.m + kTile - 1) / kTile) * ((args.n + kTile - 1) / kTile);
       TROUPE_TRY(launch(ctx, function_, {unsigned(std::min(tiles, kMostBlocks)), kThreads}, &args));
     }
     ctx.set_output(0, std::move(y));
@@ -45,6 +61,12 @@ class MatMul final : public DeviceKernel {
   }
 
  private:
+  static Shape leading(const Shape& shape) {
+    return Shape(shape.dims().first(std::size_t(shape.rank() - 2)));
+  }
+  static Shape last_two(const Tensor& x) { return Shape(x.shape().dims().last(2)); }
+
+  bool batched_;
   DType dtype_;
   bool transpose_a_, transpose_b_;
   GpuFunction function_;

@@ -7,7 +7,7 @@
 
 namespace troupe::cuda {
 
-// MatMul, of attributes transpose_a and transpose_b.
+// MatMul and BatchMatMul, of attributes transpose_a and transpose_b.
 Expected<std::unique_ptr<Kernel>> matmul(const KernelSpec& spec);
 
 }  // namespace troupe::cuda

@@ -20,13 +20,12 @@ inline Status inner_dimensions_differ(const std::string& a, bool transpose_a, co
                           (transpose_b ? " transposed" : ""));
 }
 
-inline Expected<MatMulSizes> matmul_sizes(const Tensor& a, bool transpose_a, const Tensor& b,
+inline Expected<MatMulSizes> matmul_sizes(const Shape& a, bool transpose_a, const Shape& b,
                                           bool transpose_b) {
   if (a.rank() != 2 || b.rank() != 2)
-    return invalid_argument("MatMul wants matrices, not " + a.shape().text() + " and " +
-                            b.shape().text());
+    return invalid_argument("MatMul wants matrices, not " + a.text() + " and " + b.text());
   if (b.dim(transpose_b ? 1 : 0) != a.dim(transpose_a ? 0 : 1))
-    return inner_dimensions_differ(a.shape().text(), transpose_a, b.shape().text(), transpose_b);
+    return inner_dimensions_differ(a.text(), transpose_a, b.text(), transpose_b);
   return MatMulSizes{a.dim(transpose_a ? 1 : 0), b.dim(transpose_b ? 0 : 1),
                      a.dim(transpose_a ? 0 : 1)};
 }

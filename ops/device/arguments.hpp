@@ -59,13 +59,30 @@ struct ReduceWalkArgs {
 
 inline constexpr int kMatMulTile = 64;  // rows and columns of y that a block makes
 
-// y is [m, n], of op(a) of [m, k] and op(b) of [k, n], whose strides are in elements.
+// `count` products y of [m, n], of op(a) of [m, k] and op(b) of [k, n], whose strides are in
+// elements. `walk` says by the number of a product which matrices of a and b it is of.
 struct MatMulArgs {
   const void* a;
   const void* b;
   void* y;
   std::int64_t m, n, k;
   std::int64_t a_row, a_column, b_row, b_column;
+  std::int64_t count;
+  Walk<2> walk;
+};
+
+struct ConvAxis {
+  std::int64_t in, out, size, stride, dilation, before;
+};
+// x is [images, h.in, w.in, in], y [images, h.out, w.out, out], the filter [h.size, w.size, in /
+// groups, out]. `to` is the one of them that is made.
+struct ConvArgs {
+  const void* x;
+  const void* filter;
+  const void* dy;
+  void* to;
+  std::int64_t images, in, out, groups;
+  ConvAxis h, w;
 };
 
 // Around dimension `axis`: x is [outer, size, inner], y is [outer, n, inner].

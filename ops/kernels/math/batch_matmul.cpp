@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "devices/chunks.hpp"
+#include "ops/cuda/matmul.hpp"
 #include "ops/kernels/support/broadcast.hpp"
 #include "ops/kernels/support/gemm.hpp"
 #include "ops/kernels/support/grad.hpp"
@@ -139,5 +140,6 @@ TROUPE_OPS(batch_matmul) {
          .contraction = true,
          .doc = "The matrix products of the last two dimensions of a [...,m,k] and b [...,k,n]; "
                 "leading dimensions broadcast as in numpy.matmul. Each product is MatMul's."})
-      .cpu(batch_matmul_kernel);
+      .cpu(batch_matmul_kernel)
+      .cuda(cuda::matmul);
 }

@@ -45,7 +45,7 @@ class MatMulKernel final : public Kernel {
 
   Status compute(KernelContext& c) override {
     const Tensor &a = c.input(0), &b = c.input(1);
-    TROUPE_TRY(const auto sizes, detail::matmul_sizes(a, transpose_a_, b, transpose_b_));
+    TROUPE_TRY(const auto sizes, detail::matmul_sizes(a.shape(), transpose_a_, b.shape(), transpose_b_));
     const auto [m, n, k] = sizes;
     TROUPE_TRY(Shape shape, Shape::make(std::array{m, n}));
     TROUPE_TRY(Tensor product, c.allocate(dtype_of<T>, shape));

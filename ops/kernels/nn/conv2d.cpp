@@ -1,4 +1,5 @@
 // Conv2D and its two gradients: NHWC activations, HWIO filters, f32 and f64.
+#include "ops/cuda/conv.hpp"
 #include "ops/kernels/nn/conv.hpp"
 #include "ops/kernels/nn/depthwise.hpp"
 #include "ops/op.hpp"
@@ -414,7 +415,8 @@ TROUPE_OPS(conv2d) {
                 "puts every pixel into a window, with an odd one at the end. With `groups` the "
                 "filter is [h,w,c/groups,k], and each group of output channels sees one group of "
                 "input channels; groups = c is a depthwise convolution."})
-      .cpu(window_kernel<false, Conv2D>);
+      .cpu(window_kernel<false, Conv2D>)
+      .cuda(cuda::conv2d);
   r.add({.name = "Conv2DBackpropInput",
          .in = {"x_sizes: Tsizes", "filter", "dy"},
          .out = {"dx"},
@@ -426,7 +428,8 @@ TROUPE_OPS(conv2d) {
          .contraction = true,
          .doc = "The gradient of Conv2D for its images, whose shape is x_sizes; also known as the "
                 "transposed convolution of dy."})
-      .cpu(window_kernel<false, Conv2DBackpropInput>);
+      .cpu(window_kernel<false, Conv2DBackpropInput>)
+      .cuda(cuda::conv2d);
   r.add({.name = "Conv2DBackpropFilter",
          .in = {"x", "filter_sizes: Tsizes", "dy"},
          .out = {"dfilter"},
@@ -438,5 +441,6 @@ TROUPE_OPS(conv2d) {
          .contraction = true,
          .doc = "The gradient of Conv2D for its filter, whose shape is filter_sizes. Partial sums "
                 "over images are added in a fixed order."})
-      .cpu(window_kernel<false, Conv2DBackpropFilter>);
+      .cpu(window_kernel<false, Conv2DBackpropFilter>)
+      .cuda(cuda::conv2d);
 }

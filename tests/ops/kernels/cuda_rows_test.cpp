@@ -91,8 +91,9 @@ Expected<NodeDef> node_of(const OpCase& row) {
 // have the CPU's bits.
 bool is_near_only(const std::string& op) {
   static const std::set<std::string> others = {
-      "BiasAddGrad", "FusedBatchNorm", "FusedBatchNormGrad", "LayerNorm", "LayerNormGrad",
-      "LogSoftmax", "LogSoftmaxGrad", "MatMul", "Mean", "Prod", "Softmax", "SoftmaxGrad",
+      "BatchMatMul", "BiasAddGrad", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput",
+      "FusedBatchNorm", "FusedBatchNormGrad", "LayerNorm", "LayerNormGrad", "LogSoftmax",
+      "LogSoftmaxGrad", "MatMul", "Mean", "Prod", "Softmax", "SoftmaxGrad",
       "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "Sum", "SumToShape",
       "SumToShapeOf",
       // of the library
@@ -112,6 +113,24 @@ void check_same(const NodeDef& node, const std::vector<Tensor>& inputs, bool in_
         is_near_only(node.op) ? close((*got)[i], (*want)[i]) : same_numbers((*got)[i], (*want)[i]);
     CHECK_MESSAGE(
         same, "output " << i << ": " << (*got)[i].text() << " instead of " << (*want)[i].text());
+  }
+}
+
+// Sums may cancel: what counts is how far apart results are in units of the largest of them.
+void check_near_largest(const NodeDef& node, const std::vector<Tensor>& inputs, bool in_place) {
+  const auto want = evaluate(table(), node, inputs, inline_device());
+  REQUIRE_MESSAGE(want.ok(), want.status().text());
+  const auto got = run_on_gpu(table(), gpu(), node, inputs, in_place);
+  REQUIRE_MESSAGE(got.ok(), got.status().text());
+  for (std::size_t k = 0; k < want->size(); ++k) {
+    const std::span<const float> a = (*got)[k].span<float>(), b = (*want)[k].span<float>();
+    REQUIRE(a.size() == b.size());
+    float largest = 0;
+    for (const float x : b)
+      if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+    for (std::size_t i = 0; i < b.size(); ++i)
+      if (a[i] != b[i] && !(std::abs(a[i] - b[i]) <= 2e-6f * largest))
+        FAIL("output ", k, ", element ", i, ": ", a[i], " instead of ", b[i]);
   }
 }
 
@@ -211,6 +230,74 @@ TEST_CASE("CUDA: products of matrices at the borders of tiles") {
           }
 }
 
+TEST_CASE("CUDA: products of many matrices, whose leading dimensions broadcast") {
+  Random random(12);
+  INFO("seed 12");
+  const auto numbers = [&](const Shape& shape) {
+    Tensor t = Tensor::make(DType::f32, shape).value();
+    for (std::int64_t i = 0; i < t.elements(); ++i)
+      t.mutable_data<float>()[i] = float(random.uniform(-1, 1));
+    return t;
+  };
+  for (const bool ta : {false, true})
+    for (const bool tb : {false, true})
+      for (const auto& [a, b] :
+           {std::pair{Shape{3, 2}, Shape{3, 2}}, std::pair{Shape{3, 1}, Shape{2}},
+            std::pair{Shape{}, Shape{5}}, std::pair{Shape{0}, Shape{1}}}) {
+        const auto with = [](Shape shape, std::int64_t rows, std::int64_t columns) {
+          shape.append(rows), shape.append(columns);
+          return shape;
+        };
+        const Tensor x = numbers(ta ? with(a, 20, 70) : with(a, 70, 20));
+        const Tensor y = numbers(tb ? with(b, 33, 20) : with(b, 20, 33));
+        INFO(x.shape().text() << " " << y.shape().text());
+        check_same(make_node("BatchMatMul", {x, y}, {{"transpose_a", ta}, {"transpose_b", tb}}),
+                   {x, y}, false);
+      }
+}
+
+// Strides, dilations, groups, paddings that leave places of the filter outside.
+TEST_CASE("CUDA: convolutions and their gradients") {
+  Random random(13);
+  INFO("seed 13");
+  const auto numbers = [&](const Shape& shape) {
+    Tensor t = Tensor::make(DType::f32, shape).value();
+    for (std::int64_t i = 0; i < t.elements(); ++i)
+      t.mutable_data<float>()[i] = float(random.uniform(-1, 1));
+    return t;
+  };
+  using Ints = std::vector<std::int64_t>;
+  struct Case {
+    Shape x, filter;
+    Ints strides, dilations;
+    const char* padding;
+    std::int64_t groups;
+  };
+  for (const Case& c : {Case{{2, 9, 7, 3}, {3, 3, 3, 8}, {1, 1}, {1, 1}, "SAME", 1},
+                        Case{{2, 9, 8, 4}, {3, 2, 2, 6}, {2, 3}, {1, 1}, "SAME", 2},
+                        Case{{1, 12, 11, 5}, {2, 3, 1, 5}, {1, 1}, {2, 3}, "VALID", 5},
+                        Case{{3, 5, 5, 70}, {1, 1, 70, 66}, {2, 2}, {1, 1}, "VALID", 1},
+                        Case{{1, 6, 6, 2}, {3, 3, 2, 3}, {2, 1}, {1, 2}, "EXPLICIT", 1}}) {
+    AttrMap attrs{{"strides", c.strides}, {"dilations", c.dilations}, {"groups", c.groups}};
+    attrs.emplace("padding", std::string(c.padding));
+    if (c.padding == std::string("EXPLICIT")) attrs.emplace("explicit_paddings", Ints{2, 3, 0, 4});
+    INFO(c.x.text() << " with " << c.filter.text() << " " << c.padding);
+    const Tensor x = numbers(c.x), filter = numbers(c.filter);
+    const NodeDef forward = make_node("Conv2D", {x, filter}, attrs);
+    check_near_largest(forward, {x, filter}, false);
+    const Shape y = (*evaluate(table(), forward, {x, filter}, inline_device()))[0].shape();
+    const Tensor dy = numbers(y);
+    const auto sizes = [](const Shape& shape) {
+      Tensor t = Tensor::make(DType::i64, Shape{4}).value();
+      std::copy_n(shape.dims().begin(), 4, t.mutable_data<std::int64_t>());
+      return t;
+    };
+    const std::vector<Tensor> to_x{sizes(c.x), filter, dy}, to_filter{x, sizes(c.filter), dy};
+    check_near_largest(make_node("Conv2DBackpropInput", to_x, attrs), to_x, false);
+    check_near_largest(make_node("Conv2DBackpropFilter", to_filter, attrs), to_filter, false);
+  }
+}
+
 // Rules of variables: those with a kernel for GPUs, and one that runs on the host beside it.
 TEST_CASE("CUDA: rules update variables as the CPU does") {
   Random random(8);
@@ -308,24 +395,6 @@ TEST_CASE("CUDA: rows are added up in their order, the same bits in every order 
       REQUIRE(again.ok());
       CHECK(Tensor::same((*again)[0], (*run_on_gpu(table(), gpu(), node, inputs))[0]));
     }
-  }
-}
-
-// Sums may cancel: what counts is how far apart results are in units of the largest of them.
-void check_near_largest(const NodeDef& node, const std::vector<Tensor>& inputs, bool in_place) {
-  const auto want = evaluate(table(), node, inputs, inline_device());
-  REQUIRE_MESSAGE(want.ok(), want.status().text());
-  const auto got = run_on_gpu(table(), gpu(), node, inputs, in_place);
-  REQUIRE_MESSAGE(got.ok(), got.status().text());
-  for (std::size_t k = 0; k < want->size(); ++k) {
-    const std::span<const float> a = (*got)[k].span<float>(), b = (*want)[k].span<float>();
-    REQUIRE(a.size() == b.size());
-    float largest = 0;
-    for (const float x : b)
-      if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
-    for (std::size_t i = 0; i < b.size(); ++i)
-      if (a[i] != b[i] && !(std::abs(a[i] - b[i]) <= 2e-6f * largest))
-        FAIL("output ", k, ", element ", i, ": ", a[i], " instead of ", b[i]);
   }
 }
 

@@ -1,0 +1,13 @@
+// Convolutions of GPUs.
+#pragma once
+
+#include <memory>
+
+#include "ops/op.hpp"
+
+namespace troupe::cuda {
+
+// Conv2D, Conv2DBackpropInput and Conv2DBackpropFilter, by the op's name.
+Expected<std::unique_ptr<Kernel>> conv2d(const KernelSpec& spec);
+
+}  // namespace troupe::cuda
