@@ -30,7 +30,7 @@ TEST_CASE("one op is described in full, also by the name that it has elsewhere")
   Ended ended = troupe_command("ops OneHot");
   CHECK(ended.code == 0);
   for (const char* part : {"OneHot\n", "Adds a last dimension", "inputs:\n", "outputs:\n",
-                           "gradient:", "kernels:    CPU, FAKE", "defined in: ops/kernels/array/"})
+                           "gradient:", "kernels:    CPU, CUDA, FAKE", "defined in: ops/kernels/array/"})
     CHECK_MESSAGE(contains(ended.out, part), ended.out);
   CHECK(contains(troupe_command("ops Convolution2D").out, "Conv2D\n"));
   CHECK(contains(troupe_command("ops ArgMax").out, "none: an index"));
