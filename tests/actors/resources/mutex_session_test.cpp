@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "ops/api/control.hpp"
+#include "ops/api/math.hpp"
 #include "serialization/checkpoint.hpp"
 #include "tests/actors/support/sessions.hpp"
 #include "tests/serialization/temporary.hpp"

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/api/control.hpp"
+#include "ops/api/math.hpp"
 #include "ops/api/queues.hpp"
 #include "tests/actors/support/sessions.hpp"
 #include "tests/serialization/temporary.hpp"
