@@ -111,7 +111,7 @@ IsaObject open_object(int level) {
 }
 
 // oneDNN picks its code by the machine too: the same cap, or the same level would give other bits
-// elsewhere.
+// elsewhere. It can be told once.
 void cap_libraries([[maybe_unused]] int level) {
 #if TROUPE_ONEDNN
   if (Status s = onednn::limit_isa(level); !s.ok()) TROUPE_LOG(warning, "ops", s.text());
@@ -123,7 +123,6 @@ const OpTable* load(Choice& c) {
   auto level = find_level(c.limit);
   TROUPE_CHECK(level.ok(), level.status().text());
   c.level = *level;
-  cap_libraries(c.level);
   IsaObject object = open_object(c.level);
   object.set_cache_sizes(c.caches.l1, c.caches.l2, c.caches.l3);
   auto* table = new OpTable;  // never deleted: sessions of static lifetime may still use it
@@ -208,7 +207,15 @@ int isa_level() {
   return *level;
 }
 
-void settle() { choice().settled = true; }
+void settle() {
+  Choice& c = choice();
+  if (c.settled) return;
+  builtin();
+  std::lock_guard lock(c.mutex);
+  if (c.settled) return;
+  cap_libraries(c.level);
+  c.settled = true;
+}
 
 Status limit_isa(int level) {
   if (level < 2 || level > kTileLevel)
