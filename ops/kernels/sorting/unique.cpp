@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
+#include "core/hash.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/indices.hpp"
 #include "ops/kernels/support/moves.hpp"
@@ -22,7 +25,42 @@ Status unique_shape(InferenceContext& c) {
   return ok_status();
 }
 
-// For each element the place of the first one that equals it.
+// For each element the place of the first one that equals it, by a hash table of first places that
+// is at most half full. False if so many values collide that
+// sorting takes less time.
+bool hash_places(const std::vector<Ranked>& elements, std::vector<std::int64_t>& first) {
+  std::vector<std::int64_t> table(1024, -1);
+  std::size_t used = 0, steps = 16 * elements.size();
+  const auto slot_of = [&](std::uint64_t key) {
+    std::size_t slot = mix64(key) & (table.size() - 1);
+    for (; table[slot] >= 0 && elements[std::size_t(table[slot])].key != key; --steps) {
+      if (steps == 0) return table.size();
+      slot = (slot + 1) & (table.size() - 1);
+    }
+    return slot;
+  };
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const std::size_t slot = slot_of(elements[i].key);
+    if (slot == table.size()) return false;
+    if (table[slot] >= 0) {
+      first[i] = table[slot];
+      continue;
+    }
+    first[i] = table[slot] = std::int64_t(i);
+    if (2 * ++used <= table.size()) continue;
+    const std::vector<std::int64_t> before =
+        std::exchange(table, std::vector<std::int64_t>(2 * table.size(), -1));
+    for (const std::int64_t place : before) {
+      if (place < 0) continue;
+      const std::size_t to = slot_of(elements[std::size_t(place)].key);
+      if (to == table.size()) return false;
+      table[to] = place;
+    }
+  }
+  return true;
+}
+
+// The same for all types, by sorting where hashing is no good.
 std::vector<std::int64_t> first_places(const Tensor& x) {
   std::vector<std::int64_t> first(std::size_t(x.elements()));
   if (x.dtype() == DType::string) {
@@ -34,6 +72,7 @@ std::vector<std::int64_t> first_places(const Tensor& x) {
   }
   std::vector<Ranked> order(first.size());
   rank_elements(x, 0, 1, false, order);
+  if (hash_places(order, first)) return first;
   std::sort(order.begin(), order.end());
   for (std::size_t i = 0, begin = 0; i < order.size(); ++i) {
     if (order[i].key != order[begin].key) begin = i;

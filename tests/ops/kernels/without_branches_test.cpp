@@ -2,8 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <functional>
 #include <random>
+#include <unordered_map>
+#include <vector>
 
+#include "core/hash.hpp"
 #include "tests/ops/nn/nn_kernels.hpp"
 
 namespace troupe::test {
@@ -27,7 +31,52 @@ const char* element(const Tensor& t, std::int64_t i) {
   return static_cast<const char*>(t.raw()) + (t.elements() == 1 ? 0 : i * size);
 }
 
+// The x with mix64(x) == h.
+std::uint64_t unmixed(std::uint64_t h) {
+  const auto inverse = [](std::uint64_t odd) {
+    std::uint64_t of = odd;
+    for (int i = 0; i < 6; ++i) of *= 2 - odd * of;
+    return of;
+  };
+  h = (h ^ h >> 31 ^ h >> 62) * inverse(0x94d049bb133111ebu);
+  h = (h ^ h >> 27 ^ h >> 54) * inverse(0xbf58476d1ce4e5b9u);
+  return (h ^ h >> 30 ^ h >> 60) - 0x9e3779b97f4a7c15u;
+}
+
 }  // namespace
+
+TEST_CASE("Unique finds what an obvious loop does, however its values collide") {
+  CAPTURE(test_seed());
+  std::mt19937_64 random(test_seed());
+  REQUIRE(mix64(unmixed(12345)) == 12345);
+  const auto few = [&](std::int64_t) { return std::int64_t(random() % 100); };
+  const auto many = [&](std::int64_t) { return std::int64_t(random() % 200'000); };
+  // All in one slot of any table: compared with each other they would take minutes.
+  const auto colliding = [&](std::int64_t i) {
+    return std::int64_t(unmixed(std::uint64_t(i % 150'000) << 40) ^ std::uint64_t{1} << 63);
+  };
+  for (const std::function<std::int64_t(std::int64_t)>& value :
+       {std::function<std::int64_t(std::int64_t)>(few), {many}, {colliding}}) {
+    Tensor x = Tensor::make(DType::i64, Shape{200'000}).value();
+    std::unordered_map<std::int64_t, std::int64_t> number;
+    std::vector<std::int64_t> values, index, counts;
+    for (std::int64_t i = 0; i < x.elements(); ++i) {
+      const std::int64_t v = x.mutable_data<std::int64_t>()[i] = value(i);
+      const auto [at, added] = number.emplace(v, std::int64_t(values.size()));
+      if (added) values.push_back(v), counts.push_back(0);
+      index.push_back(at->second);
+      ++counts[std::size_t(at->second)];
+    }
+    const std::vector<Tensor> found = run("Unique", {x});
+    const auto list = [&](std::size_t i) {
+      const auto span = found[i].span<std::int64_t>();
+      return std::vector<std::int64_t>(span.begin(), span.end());
+    };
+    CHECK((list(0) == values));
+    CHECK((list(1) == index));
+    CHECK((list(2) == counts));
+  }
+}
 
 TEST_CASE("Select keeps the bits of what it chooses, NaN and all") {
   CAPTURE(test_seed());
