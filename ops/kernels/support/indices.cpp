@@ -1,12 +1,34 @@
 #include "ops/kernels/support/indices.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <utility>
 
 namespace troupe {
 namespace {
 
 constexpr std::int64_t kBlock = 1024;
+
+// A place, and in the low half the number of the index: both below 2^32.
+constexpr int kNumberBits = 32;
+
+// Sorts them by place, digit by digit from the lowest: equal ones keep their order.
+void sort_by_digits(std::vector<std::uint64_t>& keys, std::uint64_t most) {
+  constexpr int kDigit = 8;
+  std::vector<std::uint64_t> sorted(keys.size());
+  for (int shift = 0; most >> shift != 0; shift += kDigit) {
+    std::array<std::size_t, 1 << kDigit> begins{};
+    const auto digit = [shift](std::uint64_t key) {
+      return key >> (kNumberBits + shift) & ((1 << kDigit) - 1);
+    };
+    for (const std::uint64_t key : keys) ++begins[digit(key)];
+    std::size_t begin = 0;
+    for (std::size_t& count : begins) begin += std::exchange(count, begin);
+    for (const std::uint64_t key : keys) sorted[begins[digit(key)]++] = key;
+    keys.swap(sorted);
+  }
+}
 
 }  // namespace
 
@@ -57,11 +79,19 @@ std::vector<std::int64_t> places(const Tensor& indices) {
 }
 
 std::vector<std::int64_t> by_place(const Tensor& indices) {
-  std::vector<std::int64_t> order(std::size_t(indices.elements()));
-  std::iota(order.begin(), order.end(), std::int64_t{0});
+  const auto n = std::size_t(indices.elements());
+  std::vector<std::int64_t> order(n);
   with_indices(indices, [&](const auto* at) {
-    std::stable_sort(order.begin(), order.end(),
-                     [at](std::int64_t a, std::int64_t b) { return at[a] < at[b]; });
+    const std::uint64_t most = n == 0 ? 0 : std::uint64_t(*std::max_element(at, at + n));
+    if ((most | n) >> kNumberBits != 0) {
+      std::iota(order.begin(), order.end(), std::int64_t{0});
+      return std::stable_sort(order.begin(), order.end(),
+                              [at](std::int64_t a, std::int64_t b) { return at[a] < at[b]; });
+    }
+    std::vector<std::uint64_t> keys(n);
+    for (std::size_t i = 0; i < n; ++i) keys[i] = std::uint64_t(at[i]) << kNumberBits | i;
+    sort_by_digits(keys, most);
+    for (std::size_t i = 0; i < n; ++i) order[i] = std::int64_t(keys[i] & 0xffffffff);
   });
   return order;
 }

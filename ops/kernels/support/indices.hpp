@@ -53,6 +53,7 @@ inline void fetch_soon(const void* row, std::size_t bytes) {
 }
 
 // The numbers of the indices, those of one place together and in their order.
+// REQUIRES: indices that were checked.
 std::vector<std::int64_t> by_place(const Tensor& indices);
 
 // Lanes share the columns, a sum at a time of which is kept in f32.

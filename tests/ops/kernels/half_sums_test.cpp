@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <map>
 
 #include "core/hash.hpp"
 #include "tests/ops/nn/nn_kernels.hpp"
@@ -70,6 +71,30 @@ Tensor i64s(std::initializer_list<std::int64_t> v) {
 }
 
 }  // namespace
+
+TEST_CASE("rows of bf16 are added up at whatever place of many") {
+  Random random(4);
+  for (const std::int64_t places : {1, 200, 70'000, 3'000'000}) {
+    CAPTURE(places);
+    constexpr std::int64_t kMany = 3000;
+    Tensor at = Tensor::make(DType::i64, Shape{kMany}).value();
+    Tensor rows = Tensor::make(DType::f64, Shape{kMany, 1}).value();
+    std::map<std::int64_t, float> sums;
+    for (std::int64_t i = 0; i < kMany; ++i) {
+      at.mutable_data<std::int64_t>()[i] = std::int64_t(random.below(std::uint64_t(places)));
+      rows.mutable_data<double>()[i] = double(random.below(16));
+    }
+    at.mutable_data<std::int64_t>()[7] = places - 1;
+    for (std::int64_t i = 0; i < kMany; ++i)
+      sums[at.data<std::int64_t>()[i]] += float(rows.data<double>()[i]);
+    const Tensor got = cast_to(
+        DType::f32,
+        run("UnsortedSegmentSum", {cast_to(DType::bf16, rows), at, Tensor::scalar(places)})[0]);
+    std::int64_t wrong = 0;
+    for (const auto& [place, sum] : sums) wrong += got.data<float>()[place] != float(bfloat16(sum));
+    CHECK(wrong == 0);
+  }
+}
 
 TEST_CASE("rows of f16 and bf16 that are added up by index are added in f32") {
   for (DType dtype : kHalves) {
