@@ -82,7 +82,8 @@ Seen play(std::uint64_t first, std::uint64_t seeds) {
     INFO(text);
     // The node, or the first and the last of all that it may be. A worker that could not write what
     // a run has committed is lost, and says which variables that was for.
-    const bool lost = got.status().code() == Code::unavailable;
+    const bool lost =
+        got.status().code() == Code::unavailable || got.status().code() == Code::data_loss;
     const bool named =
         lost ? test::contains(text, "which writes variable 'w'")
              : test::contains(text, "in node '") || test::contains(text, "in one of the nodes '");

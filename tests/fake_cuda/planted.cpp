@@ -54,9 +54,19 @@ void run_sound(std::uint64_t seed) {
       2, 256, seed, {x.data(), columns.data(), 1, kRows, kColumns});
   launch<device::Rows<device::Softmax, float>>(
       2, 64, seed, {x.data(), nullptr, soft.data(), nullptr, kRows, kColumns});
-  launch<device::MatMul<float>>(
-      2, 256, seed,
-      {x.data(), x.data(), product.data(), kRows, kRows, kColumns, kColumns, 1, 1, kColumns});
+  launch<device::MatMul<float>>(2, 256, seed,
+                                {x.data(),
+                                 x.data(),
+                                 product.data(),
+                                 kRows,
+                                 kRows,
+                                 kColumns,
+                                 kColumns,
+                                 1,
+                                 1,
+                                 kColumns,
+                                 1,
+                                 {}});
   std::vector<float> sum(x.size());
   device::ElementwiseArgs<2> add{{x.data(), x.data()}, sum.data(), kRows * kColumns, {}};
   add.walk = {2, {kRows, kColumns}, {{kColumns, 1}, {0, 1}}};
