@@ -3,17 +3,17 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
 
+#include "core/stop_signal.hpp"
+
 namespace troupe {
 namespace {
 
 std::terminate_handler before = nullptr;
-std::atomic<int> stop_signal{0};
 
 [[noreturn]] void end() {
   if (const std::exception_ptr uncaught = std::current_exception()) {
@@ -45,11 +45,10 @@ void end_with_code_if_uncaught() {
 
 int exit_code_of(const Status& status) {
   if (status.ok()) return 0;
-  if (status.code() == Code::cancelled && stop_signal != 0) return 128 + stop_signal;
+  if (status.code() == Code::cancelled && stop_signal() != 0)
+    return exit_code_of_signal(stop_signal());
   return status.code() == Code::unavailable || status.code() == Code::aborted ? 75 : 1;
 }
-
-void stop_by(int signal) { stop_signal = signal; }
 
 void write_last_error(const Status& status) {
   const char* folder = std::getenv("TROUPE_JOB");

@@ -12,12 +12,9 @@ namespace troupe {
 // program sets itself replaces ours. After the first call this does nothing.
 void end_with_code_if_uncaught();
 
-// 0, 1, or 75: what may pass if the program is started again. After stop_by(): for what was
-// cancelled 128 and the signal, as shells have it.
+// 0, 1, or 75: what may pass if the program is started again. For what was cancelled after a
+// stop_signal(), that signal's exit code.
 int exit_code_of(const Status& status);
-
-// The signal that asked this process to end. For handlers of signals.
-void stop_by(int signal);
 
 // Leaves the error that ends this process for whoever keeps it running: the file $TROUPE_JOB/error,
 // the code on its first line, Status::report() behind it. Does nothing without that variable.

@@ -34,7 +34,7 @@
 #include "actors/runtime/worker_process.hpp"
 #include "core/coarse_clock.hpp"
 #include "core/log.hpp"
-#include "core/uncaught.hpp"
+#include "core/stop_signal.hpp"
 #include "core/utf8.hpp"
 #include "serialization/checkpoint.hpp"
 #include "serialization/summary_writer.hpp"
@@ -53,19 +53,7 @@ constexpr std::chrono::milliseconds kLookEvery{50};
 constexpr CommitNumber kAnyCommit = ~CommitNumber{0};
 constexpr std::size_t kMostOwnNote = std::size_t{60} << 10;  // the rest is the job's
 
-// The first SIGTERM or SIGINT, while there are jobs that listen.
-std::atomic<int> stop_signal{0}, listening{0};
-
-int code_of(int signal) { return 128 + signal; }
-
-// A second SIGTERM is no sign of impatience: whoever ends a whole group of processes, as `kill %1`
-// and systemd do, reaches a program directly and through its supervisor.
-void on_stop(int signal) {
-  int none = 0;
-  stop_by(signal);
-  if (!stop_signal.compare_exchange_strong(none, signal) && signal == SIGINT)
-    _exit(code_of(signal));
-}
+std::atomic<int> listening{0};  // jobs that listen to signals
 
 // A state above this is kept in files, and not in the memory of this process.
 constexpr std::uint64_t kMostInMemory = std::uint64_t{64} << 20;
@@ -313,7 +301,7 @@ struct Job::State {
   void count_nan(const std::string& what);
   void after_nan_in(const Status& tried);
   void go_back(const std::string& what);
-  bool stop_asked() const { return stop || (options.signals && stop_signal != 0); }
+  bool stop_asked() const { return stop || (options.signals && stop_signal() != 0); }
 };
 
 // ------------------------------------------------------------------ beginning
@@ -393,10 +381,10 @@ Job::Job(Session& session, JobOptions options) {
   if (state_->resumed && !state_->options.quiet)
     TROUPE_LOG(info, "job", fmt::format("goes on after step {}, from '{}'", step(), checkpoint()));
   if (!state_->options.signals) return;
-  if (listening++ == 0) stop_signal = 0;
+  if (listening++ == 0) forget_stop_signal();
   // One that is ignored, as SIGINT in the background of a script, stays so.
   const auto listen = [](int number) {
-    const auto old = std::signal(number, on_stop);
+    const auto old = std::signal(number, on_stop_signal);
     if (old == SIG_IGN) std::signal(number, SIG_IGN);
     return old;
   };
@@ -866,7 +854,7 @@ SummaryWriter* Job::summaries() const { return state_->summaries ? &*state_->sum
 
 int Job::exit_code() const {
   if (!state_->checkpoints.last().ok()) return 1;
-  return stopped() && stop_signal != 0 ? code_of(stop_signal) : 0;
+  return stopped() && stop_signal() != 0 ? exit_code_of_signal(stop_signal()) : 0;
 }
 
 }  // namespace troupe

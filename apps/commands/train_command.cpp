@@ -1,7 +1,6 @@
 #include <fmt/format.h>
-#include <algorithm>
 
-#include <atomic>
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <memory>
@@ -17,23 +16,13 @@
 #include "apps/models.hpp"
 #include "apps/training.hpp"
 #include "core/byte_count.hpp"
+#include "core/stop_signal.hpp"
 
 namespace troupe {
 namespace {
 
-std::atomic<int> stop_signal{0};  // the first SIGTERM or SIGINT
-
-int code_of(int signal) { return 128 + signal; }
-
-// The first signal stops while waiting for workers or at the next step boundary, a second SIGINT at
-// once.
-void on_stop(int signal) {
-  int none = 0;
-  if (!stop_signal.compare_exchange_strong(none, signal) && signal == SIGINT)
-    _exit(code_of(signal));
-}
-
-bool stop_asked() { return stop_signal.load() != 0; }
+// While waiting for workers, or at the next step boundary.
+bool stop_asked() { return stop_signal() != 0; }
 
 // Null: there is none.
 nlohmann::json newest_good(const std::string& checkpoint) {
@@ -210,8 +199,8 @@ Status understand(TrainWords& words) {
 }
 
 int run_train(TrainOptions options, const Printing& printing) {
-  std::signal(SIGTERM, on_stop);
-  std::signal(SIGINT, on_stop);
+  std::signal(SIGTERM, on_stop_signal);
+  std::signal(SIGINT, on_stop_signal);
   std::signal(SIGPIPE, SIG_IGN);  // whoever read the progress may go
   ProgressLine line(printing.quiet || printing.json);
   options.progress = [&](const TrainOptions::Progress& p) { line.show(p); };
@@ -230,12 +219,9 @@ int run_train(TrainOptions options, const Printing& printing) {
   };
   auto result = train(options);
   line.close();
-  if (!result.ok()) {
-    int code =
-        report_error(result.status(), printing, options.checkpoint_dir.empty() ? nullptr : &newest);
-    bool stopped = stop_asked() && result.status().code() == Code::cancelled;
-    return stopped ? code_of(stop_signal) : code;
-  }
+  if (!result.ok())
+    return report_error(result.status(), printing,
+                        options.checkpoint_dir.empty() ? nullptr : &newest);
   if (printing.json)
     print_json(as_json(options, *result));
   else
@@ -245,7 +231,7 @@ int run_train(TrainOptions options, const Printing& printing) {
               result->last_checkpoint.text());
     return 1;
   }
-  return result->stopped ? code_of(stop_signal) : 0;
+  return result->stopped ? exit_code_of_signal(stop_signal()) : 0;
 }
 
 }  // namespace
