@@ -21,6 +21,16 @@ struct Reader {
 // Where a tensor is and comes from. `shape`: computed from shapes and constants only.
 enum class Origin : std::uint8_t { device, constant, shape, data };
 
+const TargetDevice* device_of(const NodeDef& node, const Target& target) {
+  for (const TargetDevice& d : target.devices)
+    if (d.name.text() == node.device) return &d;
+  return nullptr;
+}
+MemorySpace space_of(const NodeDef& node, const Target& target) {
+  const TargetDevice* device = device_of(node, target);
+  return device ? device->space : MemorySpace::host;
+}
+
 class Keeper {
  public:
   Keeper(StepGraph& step, const std::vector<bool>& free, const Target& target)
@@ -46,15 +56,6 @@ class Keeper {
   const OpInfo& op(NodeId id) const { return op_of(graph_.nodes[id], ops_); }
   bool is_feed(NodeId id) const { return graph_.nodes[id].op == kFeedOp; }
 
-  const TargetDevice* device_of(const NodeDef& node) const {
-    for (const TargetDevice& d : target_.devices)
-      if (d.name.text() == node.device) return &d;
-    return nullptr;
-  }
-  MemorySpace space_of(const NodeDef& node) const {
-    const TargetDevice* device = device_of(node);
-    return device ? device->space : MemorySpace::host;
-  }
   static bool same_task(const DeviceName& a, const DeviceName& b) {
     return a.job == b.job && a.task == b.task;
   }
@@ -107,7 +108,7 @@ class Keeper {
       return false;
     if (!std::all_of(node.out_types.begin(), node.out_types.end(), counts)) return false;
     bool any = false;
-    const TargetDevice* home = device_of(node);
+    const TargetDevice* home = device_of(node, target_);
     if (home->space == MemorySpace::host) home = nullptr;
     for (Port in : node.inputs) {
       const NodeDef& source = graph_.nodes[in.node];
@@ -116,9 +117,9 @@ class Keeper {
       if (origin == Origin::device) return false;
       any = any || origin != Origin::constant;
       // A node on a CPU that computes with shapes of a device's tensors moves to that device.
-      const TargetDevice* there = kept_[in.node] ? home_[in.node] : device_of(source);
+      const TargetDevice* there = kept_[in.node] ? home_[in.node] : device_of(source, target_);
       if (!home && free_[id] && origin == Origin::shape && there->space == MemorySpace::device &&
-          same_task(there->name, device_of(node)->name))
+          same_task(there->name, device_of(node, target_)->name))
         home = there;
     }
     if (!any || !home) return false;
@@ -135,7 +136,7 @@ class Keeper {
     if (is_feed(reader.node)) return true;
     const NodeDef& node = graph_.nodes[reader.node];
     if (kept_[reader.node]) return true;
-    const MemorySpace space = space_of(node);
+    const MemorySpace space = space_of(node, target_);
     return input_space(op(reader.node), node, reader.flat,
                        graph_.nodes[port.node].out_types[port.index], space) == MemorySpace::host;
   }
@@ -169,7 +170,7 @@ class Keeper {
   // Elements of a dataset are copied to the device only if it reads them.
   void keep_elements(NodeId id) {
     NodeDef& node = graph_.nodes[id];
-    if (is_feed(id) || space_of(node) == MemorySpace::host) return;
+    if (is_feed(id) || space_of(node, target_) == MemorySpace::host) return;
     if (op(id).def.external.resource != "dataset" || op(id).def.role != Role::external) return;
     std::vector<bool> read(node.out_types.size(), false), device(node.out_types.size(), false);
     for (const Reader& reader : readers_[id]) {
@@ -201,13 +202,9 @@ void keep_on_host(StepGraph& step, const std::vector<bool>& free, const Target& 
 void keep_constants_on_host(StepGraph& step, const Target& target) {
   GraphDef& graph = step.graph;
   std::vector<bool> stays(graph.nodes.size(), false), read(graph.nodes.size(), false);
-  const auto space_of = [&](const NodeDef& node) {
-    for (const TargetDevice& d : target.devices)
-      if (d.name.text() == node.device) return d.space;
-    return MemorySpace::host;
-  };
   for (NodeId id = 0; id < graph.nodes.size(); ++id)
-    stays[id] = graph.nodes[id].op == "Const" && space_of(graph.nodes[id]) == MemorySpace::device;
+    stays[id] =
+        graph.nodes[id].op == "Const" && space_of(graph.nodes[id], target) == MemorySpace::device;
   for (const NodeDef& node : graph.nodes)
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const Port in = node.inputs[i];
