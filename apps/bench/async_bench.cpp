@@ -14,7 +14,19 @@ namespace troupe {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr double kAsyncSeconds = 1.0;  // of a round
+
+class Round {
+ public:
+  bool lasts() const { return Clock::now() < begin_ + std::chrono::seconds(1); }
+  // Steps a second so far.
+  double rate(std::int64_t steps) const {
+    return double(steps) / std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
+
+ private:
+  const Clock::time_point begin_ = Clock::now();
+};
+
 constexpr int kStepsBefore = 5;
 constexpr int kInFlight = 4;
 
@@ -61,20 +73,18 @@ Expected<double> rate_of(const std::vector<CompiledStep>& steps, std::size_t cli
                          const RunOptions& options) {
   std::atomic<std::int64_t> done{0};
   std::vector<Status> failed(clients);
-  const Clock::time_point begin = Clock::now();
-  const Clock::time_point end = begin + std::chrono::duration_cast<Clock::duration>(
-                                            std::chrono::duration<double>(kAsyncSeconds));
+  const Round round;
   std::vector<std::thread> threads;
   for (std::size_t c = 0; c < clients; ++c)
     threads.emplace_back([&, c] {
-      while (Clock::now() < end && failed[c].ok()) {
+      while (round.lasts() && failed[c].ok()) {
         failed[c] = steps[c].try_run({}, options).status();
         ++done;
       }
     });
   for (std::thread& thread : threads) thread.join();
   for (const Status& status : failed) TROUPE_TRY(status);
-  return double(done) / std::chrono::duration<double>(Clock::now() - begin).count();
+  return round.rate(done);
 }
 
 // Steps a second of one client with so many under way.
@@ -82,18 +92,15 @@ Expected<double> pipelined_rate(const CompiledStep& step, std::size_t in_flight,
                                 const RunOptions& options) {
   std::deque<PendingRun> pending;
   std::int64_t done = 0;
-  const Clock::time_point begin = Clock::now();
-  const Clock::time_point end = begin + std::chrono::duration_cast<Clock::duration>(
-                                            std::chrono::duration<double>(kAsyncSeconds));
-  while (Clock::now() < end || !pending.empty()) {
-    while (Clock::now() < end && pending.size() < in_flight)
-      pending.push_back(step.start({}, options));
+  const Round round;
+  while (round.lasts() || !pending.empty()) {
+    while (round.lasts() && pending.size() < in_flight) pending.push_back(step.start({}, options));
     if (pending.empty()) break;
     TROUPE_TRY(pending.front().try_get());
     pending.pop_front();
     ++done;
   }
-  return double(done) / std::chrono::duration<double>(Clock::now() - begin).count();
+  return round.rate(done);
 }
 
 using Rate = FunctionRef<Expected<double>(bool together)>;
