@@ -1,7 +1,5 @@
 #include "ops/cuda/conv.hpp"
 
-#include <algorithm>
-
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
@@ -47,10 +45,7 @@ class Conv final : public DeviceKernel {
     if (to.elements() != 0) {
       const std::int64_t columns = (of_input ? s.in_c : s.out_c) / s.groups;
       const std::int64_t rows = to.elements() / s.groups / columns;
-      constexpr std::int64_t kTile = device::kMatMulTile;
-      const std::int64_t tiles =
-          s.groups * ((rows + kTile - 1) / kTile) * ((columns + kTile - 1) / kTile);
-      TROUPE_TRY(launch(ctx, function_, {unsigned(std::min(tiles, kMostBlocks)), kThreads}, &args));
+      TROUPE_TRY(launch(ctx, function_, block_for_each_tile(s.groups, rows, columns), &args));
     }
     ctx.set_output(0, std::move(to));
     return ok_status();

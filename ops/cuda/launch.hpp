@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "devices/cuda/gpu_kernel.hpp"
+#include "ops/device/arguments.hpp"
 
 namespace troupe::cuda {
 
@@ -16,6 +17,20 @@ inline Grid grid_for(std::int64_t n) {
   constexpr std::int64_t kEach = 4;  // elements of a thread, so that it has 16 bytes of most types
   const std::int64_t blocks = (n + kThreads * kEach - 1) / (kThreads * kEach);
   return {unsigned(std::clamp<std::int64_t>(blocks, 1, kMostBlocks)), kThreads};
+}
+
+// A block for each of n pieces of work; where there are more, blocks go through several.
+inline Grid block_for_each(std::int64_t n) {
+  return {unsigned(std::clamp<std::int64_t>(n, 1, kMostBlocks)), kThreads};
+}
+
+// Strips of 32 columns, which a warp reads at once.
+inline std::int64_t strips_of(std::int64_t columns) { return (columns + 31) / 32; }
+
+// A block for each tile of so many matrices (ops/device/tiles.cuh).
+inline Grid block_for_each_tile(std::int64_t matrices, std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kTile = device::kMatMulTile;
+  return block_for_each(matrices * ((rows + kTile - 1) / kTile) * ((columns + kTile - 1) / kTile));
 }
 
 }  // namespace troupe::cuda

@@ -1,6 +1,5 @@
 #include "ops/cuda/matmul.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include "ops/cuda/device_kernel.hpp"
@@ -12,8 +11,6 @@
 
 namespace troupe::cuda {
 namespace {
-
-constexpr std::int64_t kTile = device::kMatMulTile;
 
 // MatMul, or BatchMatMul, over leading dimensions that broadcast.
 class MatMul final : public DeviceKernel {
@@ -51,11 +48,8 @@ class MatMul final : public DeviceKernel {
     args.a = a.raw();
     args.b = b.raw();
     args.y = y.mutable_raw();
-    if (y.elements() != 0) {
-      const std::int64_t tiles =
-          args.count * ((args.m + kTile - 1) / kTile) * ((args.n + kTile - 1) / kTile);
-      TROUPE_TRY(launch(ctx, function_, {unsigned(std::min(tiles, kMostBlocks)), kThreads}, &args));
-    }
+    if (y.elements() != 0)
+      TROUPE_TRY(launch(ctx, function_, block_for_each_tile(args.count, args.m, args.n), &args));
     ctx.set_output(0, std::move(y));
     return ok_status();
   }

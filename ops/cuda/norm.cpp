@@ -1,6 +1,5 @@
 #include "ops/cuda/norm.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include "ops/cuda/device_kernel.hpp"
@@ -14,11 +13,7 @@ namespace {
 // Sums are kept in it.
 DType computed_as(DType dtype) { return dtype_size(dtype) < 4 ? DType::f32 : dtype; }
 
-Grid blocks(std::int64_t n) {
-  return {unsigned(std::clamp<std::int64_t>(n, 1, kMostBlocks)), kThreads};
-}
-// A block for each 32 columns.
-Grid strips(std::int64_t columns) { return blocks((columns + 31) / 32); }
+Grid strips(std::int64_t columns) { return block_for_each(strips_of(columns)); }
 
 class Norm : public DeviceKernel {
  public:
@@ -67,7 +62,7 @@ class LayerNorm final : public Norm {
     args.x = ctx.input(0).raw(), args.scale = ctx.input(1).raw(), args.offset = ctx.input(2).raw();
     args.y = y.mutable_raw();
     args.rows = size.rows, args.n = size.n, args.epsilon = epsilon_;
-    if (size.rows != 0) TROUPE_TRY(launch(ctx, functions_[0], blocks(size.rows), &args));
+    if (size.rows != 0) TROUPE_TRY(launch(ctx, functions_[0], block_for_each(size.rows), &args));
     ctx.set_output(0, std::move(y));
     return ok_status();
   }
@@ -94,10 +89,10 @@ class LayerNormGrad final : public Norm {
     args.moments = moments.mutable_raw(), args.y = dx.mutable_raw();
     args.dscale = dscale.mutable_raw(), args.doffset = doffset.mutable_raw();
     args.rows = size.rows, args.n = size.n, args.epsilon = epsilon_;
-    if (size.rows != 0) TROUPE_TRY(launch(ctx, functions_[0], blocks(size.rows), &args));
+    if (size.rows != 0) TROUPE_TRY(launch(ctx, functions_[0], block_for_each(size.rows), &args));
     // Before dx is written, which may be dy.
     if (size.n != 0) TROUPE_TRY(launch(ctx, functions_[1], strips(size.n), &args));
-    if (size.rows != 0) TROUPE_TRY(launch(ctx, functions_[2], blocks(size.rows), &args));
+    if (size.rows != 0) TROUPE_TRY(launch(ctx, functions_[2], block_for_each(size.rows), &args));
     ctx.set_output(0, std::move(dx));
     ctx.set_output(1, std::move(dscale));
     ctx.set_output(2, std::move(doffset));

@@ -1,7 +1,5 @@
 #include "ops/cuda/reduce.hpp"
 
-#include <algorithm>
-
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
 #include "ops/device/arguments.hpp"
@@ -57,10 +55,6 @@ struct Merged {
   }
 };
 
-unsigned blocks_for(std::int64_t n) {
-  return unsigned(std::clamp<std::int64_t>(n, 1, kMostBlocks));
-}
-
 }  // namespace
 
 Reducer::Reducer(const std::type_info& formula, DType dtype, bool wraps) : dtype_(dtype) {
@@ -87,10 +81,9 @@ Expected<Tensor> Reducer::operator()(const KernelContext& ctx, const Tensor& x,
   const std::int64_t inner = merged.count == 0 ? 1 : merged.inner();
   device::ReduceArgs args{x.raw(), y.mutable_raw(), outputs / inner, merged.count, inner};
   if (inner == 1)
-    TROUPE_TRY(launch(ctx, functions_[0], {blocks_for(outputs), kThreads}, &args));
+    TROUPE_TRY(launch(ctx, functions_[0], block_for_each(outputs), &args));
   else
-    TROUPE_TRY(launch(ctx, functions_[1], {blocks_for(args.outer * ((inner + 31) / 32)), kThreads},
-                      &args));
+    TROUPE_TRY(launch(ctx, functions_[1], block_for_each(args.outer * strips_of(inner)), &args));
   return y;
 }
 

@@ -1,7 +1,5 @@
 #include "ops/cuda/softmax.hpp"
 
-#include <algorithm>
-
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
@@ -36,7 +34,7 @@ class Rows : public DeviceKernel {
     if (rows == 0) return ok_status();
     device::RowsArgs args{x.raw(), other, y.mutable_raw(), loss ? loss->mutable_raw() : nullptr,
                           rows,    n};
-    return launch(ctx, function_, {unsigned(std::min(rows, kMostBlocks)), kThreads}, &args);
+    return launch(ctx, function_, block_for_each(rows), &args);
   }
 
  private:

@@ -59,10 +59,11 @@ class Update final : public DeviceKernel {
   GpuFunction function_;
 };
 
-std::string rule_of(const char* name, DType dtype, bool variant) {
-  return std::string("troupe::formula::") + name + "<" + element_type(dtype) +
-         (variant ? ", true>" : ", false>");
+// `variant`: ", true", of a formula that has several.
+std::string rule_of(const char* name, DType dtype, const char* variant = "") {
+  return std::string("troupe::formula::") + name + "<" + element_type(dtype) + variant + ">";
 }
+const char* variant_of(bool is) { return is ? ", true" : ", false"; }
 
 class Descend final : public DeviceKernel {
  public:
@@ -100,9 +101,9 @@ Expected<std::unique_ptr<Kernel>> descend(const KernelSpec& spec) {
 }
 
 Expected<std::unique_ptr<Kernel>> momentum(const KernelSpec& spec) {
-  return std::unique_ptr<Kernel>(
-      new Update(spec.type(), rule_of("MomentumStep", spec.type(), spec.bool_attr("nesterov")),
-                 {.values = 2, .gradient = 3, .scalars = {2, 4}}));
+  return std::unique_ptr<Kernel>(new Update(
+      spec.type(), rule_of("MomentumStep", spec.type(), variant_of(spec.bool_attr("nesterov"))),
+      {.values = 2, .gradient = 3, .scalars = {2, 4}}));
 }
 
 namespace {
@@ -111,9 +112,8 @@ namespace {
 std::unique_ptr<Kernel> plain(const char* rule, int values, int scalars, const KernelSpec& spec) {
   Operands operands{.values = values, .gradient = values + scalars};
   for (int i = 0; i < scalars; ++i) operands.scalars.push_back(values + i);
-  return std::unique_ptr<Kernel>(new Update(
-      spec.type(), std::string("troupe::formula::") + rule + "<" + element_type(spec.type()) + ">",
-      std::move(operands)));
+  return std::unique_ptr<Kernel>(
+      new Update(spec.type(), rule_of(rule, spec.type()), std::move(operands)));
 }
 
 }  // namespace
@@ -147,8 +147,8 @@ Expected<std::unique_ptr<Kernel>> adam(const KernelSpec& spec) {
   const bool decays = spec.node.op == "ApplyAdamW";
   Operands operands{.values = 3, .step = 3, .gradient = 8, .scalars = {4, 5, 6, 7}};
   if (decays) operands.scalars.push_back(9);
-  return std::unique_ptr<Kernel>(
-      new Update(spec.type(), rule_of("AdamStep", spec.type(), decays), std::move(operands)));
+  return std::unique_ptr<Kernel>(new Update(
+      spec.type(), rule_of("AdamStep", spec.type(), variant_of(decays)), std::move(operands)));
 }
 
 }  // namespace troupe::cuda

@@ -92,16 +92,22 @@ struct Moments {
 
 // --- rows ---
 
+// By the threads of a block.
+template <class T>
+__device__ inline Moments<Compute<T>> moments_of_row(const T* x, const LayerNormArgs& a) {
+  using C = Compute<T>;
+  return Moments<C>::template of<OfRow>(a.n, threadIdx.x, blockDim.x, C(a.epsilon),
+                                        [=](std::int64_t i) { return load(x[i]); });
+}
+
 template <class T>
 struct LayerNorm {
   using Args = LayerNormArgs;
-  using C = Compute<T>;
   __device__ static void run(const Args& a) {
     for (std::int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
       const T* x = static_cast<const T*>(a.x) + row * a.n;
       T* y = static_cast<T*>(a.y) + row * a.n;
-      const auto m = Moments<C>::template of<OfRow>(a.n, threadIdx.x, blockDim.x, C(a.epsilon),
-                                                    [=](std::int64_t i) { return load(x[i]); });
+      const auto m = moments_of_row(x, a);
       for (std::int64_t i = threadIdx.x; i < a.n; i += blockDim.x)
         y[i] = Store<T>::of(m.normal(load(x[i])) * load(static_cast<const T*>(a.scale)[i]) +
                             load(static_cast<const T*>(a.offset)[i]));
@@ -117,8 +123,7 @@ struct LayerNormMoments {
   __device__ static void run(const Args& a) {
     for (std::int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
       const T* x = static_cast<const T*>(a.x) + row * a.n;
-      const auto m = Moments<C>::template of<OfRow>(a.n, threadIdx.x, blockDim.x, C(a.epsilon),
-                                                    [=](std::int64_t i) { return load(x[i]); });
+      const auto m = moments_of_row(x, a);
       if (threadIdx.x != 0) continue;
       C* to = static_cast<C*>(a.moments) + row * kMoments;
       to[0] = m.by, to[1] = m.mean, to[2] = m.inverse;

@@ -254,11 +254,6 @@ OpDef commutative(OpDef def) {
   return def;
 }
 
-Status pow_grad_shape(InferenceContext& c) {
-  c.set(0, c.shape(0));
-  return ok_status();
-}
-
 }  // namespace
 
 TROUPE_OPS(arithmetic) {
@@ -315,7 +310,7 @@ TROUPE_OPS(division_and_powers) {
          .in = {"dy", "a", "b"},
          .out = {"da"},
          .types = kFloats,
-         .shape = pow_grad_shape,
+         .shape = same_shape,
          .grad = pow_grad_base_grad,
          .elementwise = true,
          .doc = "da = dy * b * a^(b-1), 0 where b is 0, in the broadcast shape of a and b (dy's)."})
@@ -325,7 +320,7 @@ TROUPE_OPS(division_and_powers) {
          .in = {"dy", "y", "a"},
          .out = {"db"},
          .types = kFloats,
-         .shape = pow_grad_shape,
+         .shape = same_shape,
          .grad = pow_grad_exponent_grad,
          .elementwise = true,
          .doc = "db = dy * y * log(a), 0 where a <= 0, in the broadcast shape of a and b (dy's)."})

@@ -66,11 +66,7 @@ std::vector<Output> select_grad(GradContext& c) {
   // dy has the broadcast shape, so the choices have it too.
   Output da = c.g.add("Select", {c.x[0], c.dy[0], zero});
   Output db = c.g.add("Select", {c.x[0], zero, c.dy[0]});
-  auto back = [&](Output d, Output x) {
-    if (x.shape().fully_known() && x.shape() == c.y[0].shape()) return d;
-    return c.g.add("SumToShapeOf", {d, x});
-  };
-  return {Output(), back(da, c.x[1]), back(db, c.x[2])};
+  return {Output(), sum_to(c.x[1], c.y[0], da), sum_to(c.x[2], c.y[0], db)};
 }
 
 // Without a branch, which no processor would guess: the bits of both are masked, so the loops

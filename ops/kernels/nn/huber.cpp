@@ -23,12 +23,9 @@ std::vector<Output> huber_grad(GradContext& c) {
   const Output difference = minus(a, b);
   const Output slope = c.g.add("Minimum", {c.g.add("Maximum", {difference, negate(delta)}), delta});
   const Output beyond = c.g.add("Relu", {minus(c.g.add("Abs", {difference}), delta)});
-  const auto back = [&](Output d, Output x) {
-    if (x.shape().fully_known() && x.shape() == c.y[0].shape()) return d;
-    return c.g.add("SumToShapeOf", {d, x});
-  };
+  const Output y = c.y[0];
   const Output da = multiply(c.dy[0], slope);
-  return {back(da, a), back(negate(da), b), back(multiply(c.dy[0], beyond), delta)};
+  return {sum_to(a, y, da), sum_to(b, y, negate(da)), sum_to(delta, y, multiply(c.dy[0], beyond))};
 }
 
 }  // namespace

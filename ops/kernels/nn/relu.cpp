@@ -123,10 +123,6 @@ std::vector<Output> leaky_relu_grad_grad(GradContext& c) {
   const Output below = where(c.g.add("Greater", {x, zero}), zero, multiply(d, dy));
   return {c.g.add("LeakyReluGrad", {d, x, slope}), Output(), unbroadcast(below, slope, dy)};
 }
-Status shape_of_dy(InferenceContext& c) {
-  c.set(0, c.shape(0));
-  return ok_status();
-}
 
 std::vector<Output> selu_grad(GradContext& c) { return {c.g.add("SeluGrad", {c.dy[0], c.x[0]})}; }
 // z = dy 1.7581 e^x where x <= 0: its slope for x is itself.
@@ -194,7 +190,7 @@ TROUPE_OPS(leaky_relu) {
          .in = {"dy", "x", "slope"},
          .out = {"dx"},
          .types = kFloats,
-         .shape = shape_of_dy,
+         .shape = same_shape,
          .grad = leaky_relu_grad_grad,
          .elementwise = true,
          .doc = "dx = dy if x > 0, else slope * dy, in the broadcast shape of x and slope (dy's)."})

@@ -53,4 +53,9 @@ Output unbroadcast(Output dy, Output x, Output other) {
   return g.add("SumToShapeOf", {dy, x});
 }
 
+Output sum_to(Output x, Output y, Output dy) {
+  if (x.shape().fully_known() && x.shape() == y.shape()) return dy;
+  return x.graph().add("SumToShapeOf", {dy, x});
+}
+
 }  // namespace troupe

@@ -33,4 +33,8 @@ bool never_stretched(const PartialShape& x, const PartialShape& other);
 // summed over what was stretched. No node where the shapes say that nothing was.
 Output unbroadcast(Output dy, Output x, Output other);
 
+// The gradient of input x of an op whose inputs broadcast to its output y: `dy`, summed to the
+// shape of x. No node where that is known to be the shape of y.
+Output sum_to(Output x, Output y, Output dy);
+
 }  // namespace troupe
