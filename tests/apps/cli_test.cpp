@@ -2,6 +2,7 @@
 
 #include "apps/commands/command_line.hpp"
 #include "tests/apps/command.hpp"
+#include "tests/environment_variable.hpp"
 
 TEST_CASE("a command line that means nothing is a usage error") {
   for (const char* arguments : {"",
@@ -56,9 +57,8 @@ TEST_CASE("help and version succeed and go to stdout") {
 }
 
 TEST_CASE("a level that the processor or the build lacks is a usage error") {
-  setenv("TROUPE_ISA", "v9", 1);
+  const troupe::test::EnvironmentVariable isa("TROUPE_ISA", "v9");
   Ended ended = troupe_command("--version");
-  unsetenv("TROUPE_ISA");
   CHECK(ended.code == 2);
   CHECK(contains(ended.err, "TROUPE_ISA is v2, v3, v4 or v4-amx, not 'v9'"));
 }

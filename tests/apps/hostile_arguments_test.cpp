@@ -6,6 +6,7 @@
 #include "actors/net/transport.hpp"
 #include "actors/runtime/worker_process.hpp"
 #include "tests/apps/command.hpp"
+#include "tests/environment_variable.hpp"
 #include "tests/serialization/temporary.hpp"
 
 using namespace troupe;
@@ -234,10 +235,9 @@ TEST_CASE("hostile environments by hand are answered with what was wanted") {
   for (const auto& [name, value] : kValues) {
     const std::string said = std::string(name) + "=" + value;
     INFO(said);
-    setenv(name, value, 1);
+    const troupe::test::EnvironmentVariable variable(name, value);
     Ended ended =
         troupe_command(name == std::string("TROUPE_LOG") ? "ckpt ls /nowhere" : "--version");
-    unsetenv(name);
     // An empty value is none.
     CHECK(ended.code == (*value == '\0' ? 0 : 2));
     CHECK_MESSAGE((*value == '\0' || contains(ended.err, value)), ended.err);
