@@ -47,15 +47,23 @@ figure "resumed after step, memory grows by, MiB" "$(value resumed again.out), $
 expect "resumed: the program's memory grows by at most 64 MiB" at_most "$grown" 64
 
 # The same, of whose workers one is killed while the other still lives; and on one process.
-"$program" checkpoints "$mib" 16 --cluster local:2 --replicas 2 --threads 1 --job-dir "$scratch/killed" \
-  --checkpoint-every 4 >"$scratch/killed.out" 2>"$scratch/killed.err" &
-job=$!
-until [[ -n $(newest "$scratch/killed" 2>/dev/null) ]] || ! kill -0 $job 2>/dev/null; do sleep 0.2; done
-victim=$(cat /proc/$job/task/*/children 2>/dev/null | tr ' ' '\n' | sed -n 1p)
-kill -9 "$victim" 2>/dev/null || true
-code=0
-wait $job || code=$?
-grown=$((($(value peak killed.out) - $(value before killed.out)) >> 20))
+# lose_worker NAME NUMBER READY ARGS...: a program on two workers, of which that one is killed once READY
+# holds; `code` is how the program ends, `grown` by how many MiB its memory grows.
+lose_worker() {
+  local name=$1 number=$2 ready=$3 job victim
+  shift 3
+  "$program" checkpoints "$@" --cluster local:2 --replicas 2 --threads 1 \
+    >"$scratch/$name.out" 2>"$scratch/$name.err" &
+  job=$!
+  until "$ready" || ! kill -0 $job 2>/dev/null; do sleep 0.1; done
+  victim=$(cat /proc/$job/task/*/children 2>/dev/null | tr ' ' '\n' | sed -n "${number}p")
+  kill -9 "$victim" 2>/dev/null || true
+  code=0
+  wait $job || code=$?
+  grown=$((($(value peak "$name.out") - $(value before "$name.out")) >> 20))
+}
+written() { [[ -n $(newest "$scratch/killed" 2>/dev/null) ]]; }
+lose_worker killed 1 written "$mib" 16 --job-dir "$scratch/killed" --checkpoint-every 4
 figure "a worker killed: exit code, memory grows by, MiB" "$code, $grown"
 expect "a worker killed: the job goes on" same "$code" 0
 expect "a worker killed: it was noticed" grep -q "going on from commit" "$scratch/killed.err"
@@ -65,17 +73,10 @@ expect "a worker killed: the same bits" same "$(tensors "$scratch/killed")" "$(t
 rm -rf "$scratch/killed" "$scratch/large"
 
 # A worker killed where the state is kept in the machine's memory: no disk, and nothing of it is left.
-"$program" checkpoints 256 150 --cluster local:2 --replicas 2 --threads 1 --checkpoint-memory 1s \
-  >"$scratch/memory.out" 2>"$scratch/memory.err" &
-job=$!
 kept() { ls -d /dev/shm/troupe-"$(id -u)"-*/ckpt-* 2>/dev/null || true; }
 before=$(kept | wc -l)
-until (($(kept | wc -l) > before)) || ! kill -0 $job 2>/dev/null; do sleep 0.1; done
-victim=$(cat /proc/$job/task/*/children 2>/dev/null | tr ' ' '\n' | sed -n 2p)
-kill -9 "$victim" 2>/dev/null || true
-code=0
-wait $job || code=$?
-grown=$((($(value peak memory.out) - $(value before memory.out)) >> 20))
+kept_more() { (($(kept | wc -l) > before)); }
+lose_worker memory 2 kept_more 256 150 --checkpoint-memory 1s
 figure "a worker killed, state in memory: exit code, the program's memory grows by, MiB" "$code, $grown"
 expect "state in memory: the job goes on" same "$code" 0
 expect "state in memory: the loss was noticed" grep -q "going on from commit" "$scratch/memory.err"
