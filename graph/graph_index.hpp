@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "core/status.hpp"
+#include "core/text_map.hpp"
 #include "graph/compile.hpp"
 #include "graph/graph.hpp"
 #include "graph/op_registry.hpp"
@@ -27,19 +27,10 @@ class GraphIndex {
   std::size_t function(std::string_view name) const;
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const {
-      return std::hash<std::string_view>()(text);
-    }
-  };
-  template <class T>
-  using ByName = std::unordered_map<std::string, T, Hash, std::equal_to<>>;
-
   Status check_nodes(const GraphDef& graph, const OpRegistry& ops);
 
-  ByName<NodeId> nodes_;
-  ByName<std::size_t> functions_;
+  TextMap<NodeId> nodes_;
+  TextMap<std::size_t> functions_;
   Status status_;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "core/text_map.hpp"
 
 namespace troupe {
 
@@ -30,7 +31,7 @@ class KernelIndex {
   using Kernels = std::map<std::string, std::vector<DType>, std::less<>>;
   const std::vector<DType>* find(std::string_view op, std::string_view device_type) const;
 
-  std::map<std::string, Kernels, std::less<>> table_;  // by op
+  TextMap<Kernels> table_;  // by op
   std::map<std::string, int, std::less<>> ranks_;
 };
 

@@ -1,5 +1,7 @@
 #include "graph/op_registry.hpp"
 
+#include <algorithm>
+
 #include "graph/detail/op_parser.hpp"
 #include "graph/detail/suggest.hpp"
 
@@ -21,13 +23,14 @@ const OpInfo* OpRegistry::find(std::string_view name) const {
 Expected<const OpInfo*> OpRegistry::lookup(std::string_view name) const {
   if (const OpInfo* op = find(name)) return op;
   std::vector<std::string> known;
-  for (const auto& [op, info] : ops_) known.push_back(op);
+  for (const OpInfo* op : all()) known.push_back(op->def.name);
   return not_found("there is no op " + quoted(name) + detail::suggest(name, known));
 }
 
 std::vector<const OpInfo*> OpRegistry::all() const {
   std::vector<const OpInfo*> out;
   for (const auto& [name, info] : ops_) out.push_back(&info);
+  std::ranges::sort(out, {}, [](const OpInfo* op) { return std::string_view(op->def.name); });
   return out;
 }
 

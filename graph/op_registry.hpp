@@ -1,12 +1,12 @@
 // The ops that a program can use.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/status.hpp"
+#include "core/text_map.hpp"
 #include "graph/op_def.hpp"
 
 namespace troupe {
@@ -25,7 +25,7 @@ class OpRegistry {
   std::vector<const OpInfo*> all() const;  // by name
 
  private:
-  std::map<std::string, OpInfo, std::less<>> ops_;
+  TextMap<OpInfo> ops_;
 };
 
 }  // namespace troupe

@@ -129,6 +129,7 @@ const OpTable* load(Choice& c) {
   object.register_ops(
       table, [](void* to, const char*, void (*add)(OpTable&)) { add(*static_cast<OpTable*>(to)); });
   for (auto* extension : c.extensions) extension(*table);
+  table->finish();
   c.table = table;
   return table;
 }

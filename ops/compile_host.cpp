@@ -18,7 +18,7 @@ Target CompileHost::target() const {
 
 void CompileHost::complete(Target& target) const {
   target.ops = &table_.ops;
-  target.kernels = &kernels_;
+  target.kernels = kernels_.get();
   target.passes = table_.passes;
   target.evaluate = [this](const NodeDef& node, const std::vector<Tensor>& inputs) {
     return evaluate(table_, node, inputs, *fold_device_);

@@ -24,7 +24,7 @@ class CompileHost {
 
  private:
   const OpTable& table_;
-  const KernelIndex kernels_;
+  const std::shared_ptr<const KernelIndex> kernels_;
   const std::unique_ptr<Device> fold_device_;
 };
 

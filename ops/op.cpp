@@ -61,22 +61,26 @@ const std::vector<std::int64_t>& KernelSpec::ints_attr(std::string_view name) co
 }
 
 Status KernelRegistry::add(std::string op, std::string device_type, Entry entry) {
-  auto [it, added] = kernels_.try_emplace({std::move(op), std::move(device_type)}, entry);
+  auto of = kernels_.try_emplace(std::move(op)).first;
+  auto [it, added] = of->second.try_emplace(std::move(device_type), entry);
   if (added) return ok_status();
   if (it->second.runs == Entry::Runs::beside_gpu) {
     it->second = std::move(entry);
     return ok_status();
   }
-  return already_exists(
-      fmt::format("op {} has a kernel for {} already", it->first.first, it->first.second));
+  return already_exists(fmt::format("op {} has a kernel for {} already", of->first, it->first));
 }
 
 const KernelRegistry::Entry* KernelRegistry::find(std::string_view op,
                                                   std::string_view device_type) const {
-  auto it = kernels_.find({std::string(op), std::string(device_type)});
-  if (it != kernels_.end()) return &it->second;
-  auto other = shared_.find(device_type);
-  return other == shared_.end() ? nullptr : find(op, other->second);
+  const auto of = kernels_.find(op);
+  if (of == kernels_.end()) return nullptr;
+  for (std::string_view type = device_type;;) {
+    if (const auto it = of->second.find(type); it != of->second.end()) return &it->second;
+    const auto other = shared_.find(type);
+    if (other == shared_.end()) return nullptr;
+    type = other->second;
+  }
 }
 
 void KernelRegistry::share(std::string device_type, std::string other) {
@@ -93,8 +97,8 @@ Expected<std::unique_ptr<Kernel>> KernelRegistry::make(const NodeDef& node, cons
   const Entry* entry = find(node.op, device_type);
   if (entry == nullptr) {
     std::string others;
-    for (auto& [key, unused] : kernels_)
-      if (key.first == node.op) others += (others.empty() ? "" : ", ") + key.second;
+    if (const auto of = kernels_.find(node.op); of != kernels_.end())
+      for (auto& [type, unused] : of->second) others += (others.empty() ? "" : ", ") + type;
     return not_found(fmt::format("op {} has no kernel for {} ({})", node.op, device_type,
                                  others.empty() ? "nor for any device" : "it has: " + others));
   }
@@ -118,15 +122,16 @@ Expected<std::unique_ptr<Kernel>> KernelRegistry::make(const NodeDef& node, cons
 
 KernelIndex KernelRegistry::index() const {
   KernelIndex index;
-  for (auto& [key, entry] : kernels_) {
-    index.add(key.first, key.second, entry.types);
+  for (auto& [op, entries] : kernels_) {
+    for (auto& [type, entry] : entries) index.add(op, type, entry.types);
     for (auto& [type, other] : shared_)
-      if (const Entry* found = find(key.first, type)) index.add(key.first, type, found->types);
+      if (const Entry* found = find(op, type)) index.add(op, type, found->types);
   }
   return index;
 }
 
 OpTable::Entry OpTable::add(OpDef def) {
+  index_ = nullptr;
   std::string name = def.name, types = def.types;
   Status added = ops.add(std::move(def));
   TROUPE_CHECK(added.ok(), fmt::format("op {}: {}", name, added.text()));
@@ -134,6 +139,7 @@ OpTable::Entry OpTable::add(OpDef def) {
 }
 
 void OpTable::add_device(DeviceType type) {
+  index_ = nullptr;
   if (!type.kernels_of.empty()) {
     TROUPE_CHECK(devices.find(type.kernels_of) != nullptr,
                  fmt::format("device type {} shares the kernels of {}, which is none", type.name,
@@ -157,9 +163,12 @@ void OpTable::add_pass(PassDef pass) {
   passes.push_back(std::move(pass));
 }
 
-KernelIndex OpTable::index() const {
-  KernelIndex index = kernels.index();
-  for (const DeviceType& type : devices.all()) index.rank(type.name, type.rank);
+void OpTable::finish() { index_ = index(); }
+
+std::shared_ptr<const KernelIndex> OpTable::index() const {
+  if (index_ != nullptr) return index_;
+  auto index = std::make_shared<KernelIndex>(kernels.index());
+  for (const DeviceType& type : devices.all()) index->rank(type.name, type.rank);
   return index;
 }
 

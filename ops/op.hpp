@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/status.hpp"
+#include "core/text_map.hpp"
 #include "devices/kernel.hpp"
 #include "devices/types.hpp"
 #include "graph/builder.hpp"
@@ -59,7 +60,7 @@ class KernelRegistry {
 
  private:
   std::map<std::string, std::string, std::less<>> shared_;
-  std::map<std::pair<std::string, std::string>, Entry> kernels_;
+  TextMap<std::map<std::string, Entry, std::less<>>> kernels_;  // by op, then device type
 };
 
 // What registration functions fill: definitions, kernels, and what a program adds beside ops. A
@@ -93,8 +94,13 @@ struct OpTable {
   void add_device(DeviceType type);
   void add_pass(PassDef pass);
 
+  // To be called when nothing more is added: what is asked of the whole is made once.
+  void finish();
   // Ranks of device types included.
-  KernelIndex index() const;
+  std::shared_ptr<const KernelIndex> index() const;
+
+ private:
+  std::shared_ptr<const KernelIndex> index_;  // of a finished table
 };
 
 namespace ops {
@@ -112,8 +118,8 @@ Status extend(void (*add)(OpTable& table));
 
 // The ISA level in use: 2, 3 or 4 for x86-64-v2 to -v4, or ops::kTileLevel (ops/isa.hpp).
 // `limit_isa` must be called before the first session or kernel; between the last two levels it
-// changes as long as no kernel has asked (ops/isa.hpp). What builtin() gave before has the kernels of
-// before.
+// changes as long as no kernel has asked (ops/isa.hpp). What builtin() gave before has the kernels
+// of before.
 int isa_level();
 Status limit_isa(int level);
 

@@ -1,5 +1,11 @@
 #include "actors/runtime/registered.hpp"
 
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "actors/resources/resource.hpp"
 #include "core/dtype.hpp"
 #include "core/hash.hpp"
@@ -31,11 +37,8 @@ class Digest {
   std::uint64_t value_ = 0;
 };
 
-}  // namespace
-
-Registered registered() {
-  const OpTable& table = ops::builtin();
-  const KernelIndex kernels = table.index();
+Registered digest(const OpTable& table, const std::vector<std::string>& kinds) {
+  const std::shared_ptr<const KernelIndex> kernels = table.index();
   Digest ops, passes, devices;
   for (const OpInfo* info : table.ops.all()) {
     const OpDef& def = info->def;
@@ -44,15 +47,34 @@ Registered registered() {
     ops.add(std::uint64_t(def.stateful) | std::uint64_t(def.random) << 1 |
             std::uint64_t(def.commutative) << 2 | std::uint64_t(def.composite != nullptr) << 3);
     ops.add(def.external.resource).add(def.external.verb);
-    for (const std::string& type : kernels.devices_of(def.name))
-      devices.add(def.name).add(type).add(kernels.types_of(def.name, type));
+    for (const std::string& type : kernels->devices_of(def.name))
+      devices.add(def.name).add(type).add(kernels->types_of(def.name, type));
   }
-  ops.add(resource_kind_names());
+  ops.add(kinds);
   for (const std::string& stage : stage_names()) passes.add(stage);
   for (const PassDef& pass : table.passes) passes.add(pass.name).add(pass.after);
   for (const DeviceType& type : table.devices.all())
     devices.add(type.name).add(std::uint64_t(type.space)).add(std::uint64_t(type.rank));
   return {ops.value(), passes.value(), devices.value()};
+}
+
+}  // namespace
+
+Registered registered() {
+  // Every session asks, and reading all definitions takes longer than what else it begins with.
+  static std::mutex mutex;
+  static const OpTable* of = nullptr;
+  static std::vector<std::string> of_kinds;
+  static Registered known;
+  const OpTable& table = ops::builtin();
+  std::vector<std::string> kinds = resource_kind_names();
+  std::lock_guard lock(mutex);
+  if (of != &table || of_kinds != kinds) {
+    known = digest(table, kinds);
+    of = &table;
+    of_kinds = std::move(kinds);
+  }
+  return known;
 }
 
 }  // namespace troupe

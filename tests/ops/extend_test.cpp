@@ -34,12 +34,18 @@ TEST_CASE("a device type that shares kernels runs them, and its own instead wher
   CHECK(made("G", "CPU").message() == "for a test");
   CHECK(made("F", "TPU").code() == Code::not_found);
 
-  KernelIndex index = table.index();
-  CHECK(index.has("F", "NPU", DType::f32));
-  CHECK(!index.has("F", "NPU", DType::f64));
-  CHECK(!index.has("G", "NPU", DType::f64));  // its own kernel says which it takes
-  CHECK(index.rank("NPU") < index.rank("CPU"));
-  CHECK(index.rank("CPU") < index.rank("TPU"));
+  const std::shared_ptr<const KernelIndex> index = table.index();
+  CHECK(index->has("F", "NPU", DType::f32));
+  CHECK(!index->has("F", "NPU", DType::f64));
+  CHECK(!index->has("G", "NPU", DType::f64));  // its own kernel says which it takes
+  CHECK(index->rank("NPU") < index->rank("CPU"));
+  CHECK(index->rank("CPU") < index->rank("TPU"));
+  CHECK(table.index() != index);
+  table.finish();
+  CHECK(table.index() == table.index());
+  CHECK(table.index()->has("F", "NPU", DType::f32));
+  table.add(unary("H")).cpu(none);
+  CHECK(table.index()->has("H", "CPU", DType::f32));  // what comes later is in it, too
 }
 
 TEST_CASE("the table is extended before it is used, not after") {
