@@ -1,6 +1,7 @@
 #include "graph/node_hash.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -9,14 +10,23 @@
 namespace troupe {
 namespace {
 
-// Word by word: constants may be large, and each is read once.
+std::uint64_t add_word(std::uint64_t h, const char* at) {
+  std::uint64_t word;
+  std::memcpy(&word, at, 8);
+  return std::rotl(h ^ word, 29) * 0x9e3779b97f4a7c15u;
+}
+
+// Word by word, and large constants in four chains: each step of one waits for the step before.
 std::uint64_t hash_block(const void* data, std::size_t bytes, std::uint64_t h) {
   const char* at = static_cast<const char*>(data);
-  for (; bytes >= 8; at += 8, bytes -= 8) {
-    std::uint64_t word;
-    std::memcpy(&word, at, 8);
-    h = std::rotl(h ^ word, 29) * 0x9e3779b97f4a7c15u;
+  if (bytes >= 4096) {
+    std::array<std::uint64_t, 4> chains;
+    for (std::size_t i = 0; i < chains.size(); ++i) chains[i] = hash_combine(h, i);
+    for (; bytes >= 32; at += 32, bytes -= 32)
+      for (std::size_t i = 0; i < chains.size(); ++i) chains[i] = add_word(chains[i], at + 8 * i);
+    for (std::uint64_t chain : chains) h = hash_combine(h, chain);
   }
+  for (; bytes >= 8; at += 8, bytes -= 8) h = add_word(h, at);
   return hash_bytes(at, bytes, h);
 }
 
