@@ -35,6 +35,9 @@ set(CMAKE_INSTALL_RPATH "$ORIGIN:$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 # two change no value, they only let loops over sqrt and comparisons vectorise.
 add_compile_options(-ffp-contract=off -fno-math-errno -fno-trapping-math)
 add_compile_options(-fno-semantic-interposition)
+# Inline functions of a library are its own: thousands of them stand in the tables of virtual
+# functions of messages, and each process would look them up by name as it starts.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
 
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
