@@ -499,7 +499,7 @@ Expected<std::vector<ChannelRow>> bench_channel(const ChannelBench& options) {
   }
   if (wanted("channel.64_peers.")) {
     TROUPE_TRY(connect_all(many, plain, 64));
-    TROUPE_TRY(auto spread, fan(many, std::max(0.5, 3 * options.scale)));
+    TROUPE_TRY(auto spread, fan(many, std::max(0.1, 3 * options.scale)));
     rows.push_back(row("channel.64_peers.fairness", spread.fairness, "ratio", "limit", 0.8));
     rows.push_back(row("channel.64_peers.throughput", spread.throughput, "GB/s",
                        one_mib > 0 ? "one peer" : "", one_mib));

@@ -9,7 +9,7 @@ using namespace troupe;
 TEST_CASE("the channel benchmark reports every row") {
   ChannelBench options;
   options.rounds = 1;
-  options.scale = 0.02;
+  options.scale = 0.005;
   auto rows = bench_channel(options);
   REQUIRE_MESSAGE(rows.ok(), rows.status().text());
   CHECK(rows->size() == 14);
