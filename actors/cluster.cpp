@@ -54,12 +54,15 @@ Status known_passes(const std::vector<std::string>& wanted) {
   return ok_status();
 }
 
-constexpr std::array<ProgramOption, 10> kClusterOptions = {
+constexpr std::array<ProgramOption, 11> kClusterOptions = {
     {{"--threads", "N", "compute threads of each CPU device (default 0: one per processor)"},
      {"--replicas", "N", "data parallel copies of each step (default 1)"},
      {"--cluster", "WHERE",
       "local: this process; local:W: W worker processes on this machine; slurm, torchrun: the "
       "processes that these have started (default local)"},
+     {"--device", "TYPE",
+      "device type of each worker, e.g. CUDA (with a CPU beside it); may be given several times "
+      "(default CPU)"},
      {"--step-memory", "BYTES",
       "memory limit of a step in each process, e.g. 2GiB (default 0: none)"},
      {"--listen", "HOST:PORT", "where workers of other machines join (troupe worker --master)"},
@@ -129,6 +132,8 @@ Expected<Cluster> Cluster::try_from_args(int argc, char** argv) {
       cluster.replicas = int(n);
     } else if (option == "--cluster") {
       words.cluster = text;
+    } else if (option == "--device") {
+      words.devices.push_back(text);
     } else if (option == "--listen") {
       words.listen = text;
     } else if (option == "--wait-for") {

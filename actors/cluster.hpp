@@ -64,7 +64,7 @@ struct Cluster {
   Status check() const;
 
   // Reads the options of options_text(): of the processes (docs/launching.md), --threads N,
-  // --replicas N and --step-memory BYTES. Ignores other arguments and all after "--".
+  // --replicas N, --device TYPE and --step-memory BYTES. Ignores other arguments and all after "--".
   // invalid_argument for a malformed value, for one without another that it needs, and for an
   // option that differs from one of these by one or two letters. With --cluster slurm or torchrun
   // the launcher's environment decides; invalid_argument names what is wrong with it.

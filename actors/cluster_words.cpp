@@ -4,12 +4,14 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
 #include "actors/net/transport.hpp"
 #include "actors/processes/launch.hpp"
 #include "actors/runtime/worker_process.hpp"
+#include "core/name.hpp"
 
 namespace troupe {
 namespace {
@@ -58,9 +60,24 @@ Status take_place(const ClusterWords& words, Cluster& cluster) {
   return ok_status();
 }
 
+// A GPU has a CPU beside it, which computes what has no kernel for GPUs.
+std::vector<std::string> with_cpu_beside_gpu(std::vector<std::string> devices) {
+  const auto is = [](const char* type) {
+    return [type](const std::string& word) {
+      const auto name = DeviceName::parse("/device:" + word + ":0");
+      return name.ok() && name->type == type;
+    };
+  };
+  const bool gpu = std::any_of(devices.begin(), devices.end(), is("CUDA"));
+  if (gpu && std::none_of(devices.begin(), devices.end(), is("CPU")))
+    devices.insert(devices.begin(), "CPU");
+  return devices;
+}
+
 }  // namespace
 
 Status understand(const ClusterWords& words, Cluster& cluster) {
+  if (!words.devices.empty()) cluster.devices = with_cpu_beside_gpu(words.devices);
   cluster.orphan_timeout = std::chrono::seconds(words.orphan_timeout);
   cluster.replace_within = std::chrono::seconds(words.replace_within);
   if (is_launcher(words.cluster)) return take_place(words, cluster);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "actors/cluster.hpp"
 #include "core/status.hpp"
@@ -16,6 +17,7 @@ inline constexpr std::int64_t kMostReplaceWithin = 1'000'000'000;
 struct ClusterWords {
   std::string cluster = "local";  // --cluster
   std::string listen, secret_file;
+  std::vector<std::string> devices;  // --device, each; none: a CPU
   int wait_for = 0, spares = 0;
   std::int64_t orphan_timeout = 60, replace_within = 60;
 };

@@ -168,22 +168,8 @@ std::string odd_combination(const TrainWords& words) {
   return {};
 }
 
-// A GPU has a CPU beside it, which computes what has no kernel for GPUs.
-void add_cpu_beside_gpu(std::vector<std::string>& devices) {
-  const auto is = [](const char* type) {
-    return [type](const std::string& word) {
-      const auto name = DeviceName::parse("/device:" + word + ":0");
-      return name.ok() && name->type == type;
-    };
-  };
-  const bool gpu = std::any_of(devices.begin(), devices.end(), is("CUDA"));
-  if (gpu && std::none_of(devices.begin(), devices.end(), is("CPU")))
-    devices.insert(devices.begin(), "CPU");
-}
-
 // What was typed makes sense together; `train` is what it means.
 Status understand(TrainWords& words) {
-  add_cpu_beside_gpu(words.train.cluster.devices);
   TROUPE_TRY(known_model(words.train.example));
   TROUPE_TRY(understand(words.cluster, words.train.cluster));
   words.train.recover = !words.no_recovery;
@@ -304,7 +290,7 @@ void add_train(CommandLine& line) {
       .within(0, 1024);
   c.option("--step-memory", words->step_memory,
            "memory limit of a step in each process, e.g. 2GiB (default: 0, none)");
-  c.option("--device", words->train.cluster.devices,
+  c.option("--device", words->cluster.devices,
            "device types of each worker (default: CPU); beside CUDA there is a CPU");
   c.option("--seed", words->train.seed, "seed of all random numbers");
   c.option("--checkpoint-dir", words->train.checkpoint_dir, "folder for checkpoints");

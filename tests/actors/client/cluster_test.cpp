@@ -98,6 +98,15 @@ TEST_CASE("options of a cluster are read from a program's arguments") {
   CHECK(read.replicas == 2);
   CHECK(read.workers == 2);
   CHECK(read.step_memory == 1u << 20);
+  CHECK(read.devices == std::vector<std::string>{"CPU"});
+}
+
+TEST_CASE("a program is told of which types its devices are, and a GPU has a CPU beside it") {
+  using Types = std::vector<std::string>;
+  CHECK(of_words({"--device", "CUDA"}).value().devices == Types{"CPU", "CUDA"});
+  CHECK(of_words({"--device=cuda", "--device", "cpu"}).value().devices == Types{"cuda", "cpu"});
+  CHECK(of_words({"--device", "CPU", "--device", "CPU"}).value().devices == Types{"CPU", "CPU"});
+  refused_with(of_words({"--device"}).status(), "--device wants a value");
 }
 
 TEST_CASE("an option of a cluster that is mistyped, or has no value, is refused") {
