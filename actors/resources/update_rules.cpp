@@ -83,28 +83,54 @@ Expected<Shape> shape_of_rows(const WriteReduction& reduction, std::size_t o) {
   return Shape::make(dims);
 }
 
+// Where a tensor like that one is made: indices of rows are in host memory.
+Allocator& memory_of(const Tensor& like, Device& device) {
+  return like.space() == device.space() ? device.allocator() : device.host_allocator();
+}
+
+std::vector<Tensor> parts_of(std::vector<std::vector<Tensor>>& contributions, std::size_t o) {
+  std::vector<Tensor> parts;
+  for (std::vector<Tensor>& each : contributions) parts.push_back(std::move(each[o]));
+  return parts;
+}
+
+// Tensors of the host, one below the other.
+Tensor rows_on_host(std::vector<std::vector<Tensor>>& contributions, std::size_t o, Tensor all) {
+  auto* to = static_cast<std::byte*>(all.bytes() != 0 ? all.mutable_raw() : nullptr);
+  for (std::vector<Tensor>& each : contributions) {
+    if (each[o].bytes() != 0) std::memcpy(to, each[o].raw(), each[o].bytes());
+    to += each[o].bytes();
+    each[o] = Tensor();
+  }
+  const auto n = std::int64_t(contributions.size());
+  if (all.dtype() == DType::f32) divide(all.mutable_data<float>(), n, 0, all.elements());
+  if (all.dtype() == DType::f64) divide(all.mutable_data<double>(), n, 0, all.elements());
+  return all;
+}
+
 // One operand list: the contributions concatenated in replica order.
-Expected<std::vector<Tensor>> operands_of_rows(WriteReduction& reduction, Device& device) {
+Expected<std::vector<Tensor>> operands_of_rows(WriteReduction& reduction, Device& device,
+                                               Lanes& lanes) {
   const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
   std::vector<Tensor> operands = reduction.contributions.front();
+  const std::size_t replicas = reduction.contributions.size();
   reduction.joined.resize(operands.size());
   for (std::size_t o = 0; o < operands.size(); ++o) {
     if (!rule.reduced[o]) continue;
-    Tensor all = std::move(reduction.joined[o]);
-    if (!all.defined()) {
+    Tensor room = std::move(reduction.joined[o]);
+    if (rule.join && operands[o].space() == device.space()) {
+      room = operands[o] = Tensor();
+      TROUPE_TRY(operands[o], rule.join->rows(parts_of(reduction.contributions, o), lanes));
+      if (is_float(operands[o].dtype())) {
+        TROUPE_TRY(operands[o], rule.join->quotient(std::move(operands[o]), replicas, lanes));
+      }
+      continue;
+    }
+    if (!room.defined()) {
       TROUPE_TRY(const Shape shape, shape_of_rows(reduction, o));
-      TROUPE_TRY(all, Tensor::make(operands[o].dtype(), shape, device.allocator()));
+      TROUPE_TRY(room, Tensor::make(operands[o].dtype(), shape, memory_of(operands[o], device)));
     }
-    auto* to = static_cast<std::byte*>(all.bytes() != 0 ? all.mutable_raw() : nullptr);
-    for (std::vector<Tensor>& each : reduction.contributions) {
-      if (each[o].bytes() != 0) std::memcpy(to, each[o].raw(), each[o].bytes());
-      to += each[o].bytes();
-      each[o] = Tensor();
-    }
-    const auto n = std::int64_t(reduction.contributions.size());
-    if (all.dtype() == DType::f32) divide(all.mutable_data<float>(), n, 0, all.elements());
-    if (all.dtype() == DType::f64) divide(all.mutable_data<double>(), n, 0, all.elements());
-    operands[o] = std::move(all);
+    operands[o] = rows_on_host(reduction.contributions, o, std::move(room));
   }
   return operands;
 }
@@ -124,7 +150,18 @@ Expected<std::vector<Tensor>> operands_of(WriteReduction& reduction, Device& dev
     for (std::size_t c = 1; c < reduction.contributions.size(); ++c)
       others.push_back(std::move(reduction.contributions[c][o]));
     if (!rule.reduced[o]) continue;
-    TROUPE_TRY(operands[o], join(std::move(operands[o]), others, rule.combine == Combine::mean,
+    const bool mean = rule.combine == Combine::mean;
+    if (rule.join) {
+      reduction.joined[o] = Tensor();  // room for the result
+      others.insert(others.begin(), std::move(operands[o]));
+      const std::size_t n = others.size();
+      TROUPE_TRY(operands[o], rule.join->sum(std::move(others), lanes));
+      if (mean) {
+        TROUPE_TRY(operands[o], rule.join->quotient(std::move(operands[o]), n, lanes));
+      }
+      continue;
+    }
+    TROUPE_TRY(operands[o], join(std::move(operands[o]), others, mean,
                                  std::move(reduction.joined[o]), device, lanes, rule.node));
   }
   return operands;
@@ -135,7 +172,7 @@ Expected<std::vector<std::vector<Tensor>>> applications_of(WriteReduction& reduc
                                                            Device& device, Lanes& lanes) {
   if (reduction.rule->combine == Combine::each) return std::move(reduction.contributions);
   TROUPE_TRY(std::vector<Tensor> operands, joins_rows(reduction)
-                                               ? operands_of_rows(reduction, device)
+                                               ? operands_of_rows(reduction, device, lanes)
                                                : operands_of(reduction, device, lanes));
   return std::vector<std::vector<Tensor>>{std::move(operands)};
 }
@@ -229,9 +266,14 @@ Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const 
     rule->replicas = std::uint32_t(std::max<std::int64_t>(1, *it->second.get<std::int64_t>()));
   rule->some_replicas = node.attrs.contains(kSomeReplicasAttr);
   if (node.attrs.contains(kCombineFirstAttr)) rule->combine = Combine::first;
-  if (rule->replicas > 1 && device.space() != MemorySpace::host)
-    return unimplemented(
-        fmt::format("node '{}': replicas cannot share variables in device memory", node.name));
+  const bool joined = joins_operands(rule->combine) || rule->combine == Combine::rows;
+  if (rule->replicas > 1 && joined && device.space() != MemorySpace::host) {
+    const auto type = node.attrs.find("T");
+    if (type == node.attrs.end())
+      return invalid_argument(fmt::format("node '{}' does not say its T", node.name));
+    TROUPE_TRY(rule->join,
+               DeviceJoin::make(ops, *type->second.get<DType>(), rule->replicas, device));
+  }
   rule->op_info = op;
   for (std::size_t i = targets.size(); i < op->in.size(); ++i)
     rule->reduced.push_back(
@@ -337,7 +379,8 @@ Expected<std::vector<Tensor>> OpRules::reserve(std::span<const VariableMeta> var
       if (!rule.reduced[o]) continue;
       TROUPE_TRY(const Shape shape, shape_of_rows(reduction, o));
       const DType dtype = reduction.contributions.front()[o].dtype();
-      TROUPE_TRY(room, Tensor::make(dtype, shape, device_.allocator()));
+      const Tensor& like = reduction.contributions.front()[o];
+      TROUPE_TRY(room, Tensor::make(dtype, shape, memory_of(like, device_)));
     }
     if (!joins(reduction) || !reduction.joined.empty()) continue;
     for (const Tensor& operand : reduction.contributions.front()) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actors/resources/device_join.hpp"
 #include "actors/resources/variable_store.hpp"
 #include "devices/device.hpp"
 #include "ops/op.hpp"
@@ -18,11 +19,11 @@ struct RuleWithKernel : UpdateRule {
   std::shared_ptr<Kernel> kernel;
   // By operand: whether `combine` joins it over replicas; otherwise that of replica 0 is used.
   std::vector<bool> reduced;
+  std::shared_ptr<const DeviceJoin> join;  // of several replicas on a device with its own memory
 };
 
 // The rule of a write node on that device. `targets` are the variables of its handles, in order.
-// Prepares the device. Errors: those of KernelRegistry::make and Device::prepare; unimplemented for
-// replicas on a device whose memory the host cannot read.
+// Prepares the device. Errors: those of KernelRegistry::make and Device::prepare.
 Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const NodeDef& node,
                                                       std::vector<std::string> targets,
                                                       Device& device);

@@ -318,3 +318,41 @@ TEST_CASE("the fake device gives the bits of the CPU") { compare_training(1, 10)
 TEST_CASE("the fake device gives the bits of the CPU, over many seeds [slow]") {
   compare_training(1000, 1000);
 }
+
+namespace {
+
+// Variables on that device after two steps of three replicas, each with numbers of its own: sums
+// and means of whole gradients and of rows.
+std::vector<Tensor> by_replicas(const char* place, std::uint64_t seed) {
+  Graph g(9);
+  const PartialShape large{std::int64_t{1} << 13, 8};  // worth an update of rows
+  std::vector<Output> read;
+  std::vector<Op> writes;
+  {
+    auto there = g.with_device(place);
+    const auto fresh = [&](const char* name) {
+      return variable(g, name, value_or_throw(Tensor::zeros(DType::f32, large.shape())));
+    };
+    Variable sums = fresh("sums"), means = fresh("means"), rows = fresh("rows");
+    Variable added = fresh("added");
+    const Output at = ints(g, {5, 0, 5});
+    writes = {assign_add(sums, random_uniform(g, large)),
+              optim::Sgd{.lr = 1}.minimize(sum(means * random_uniform(g, large))),
+              optim::Adagrad{.lr = 1}.minimize(sum(gather(rows, at) * random_uniform(g, {3, 8}))),
+              scatter_add(added, at, random_uniform(g, {3, 8}))};
+    for (const Variable& v : {sums, means, rows, added}) read.push_back(v.value());
+  }
+  Session s(g, with_fake(seed));
+  s.init();
+  auto step = s.compile({}, writes, {}, {.replicas = 3});
+  for (int i = 0; i < 2; ++i) step.run();
+  return s.run(read);
+}
+
+}  // namespace
+
+TEST_CASE("replicas add up what they write to variables in device memory") {
+  const auto on_cpu = by_replicas("/cpu:0", 1);
+  for (std::uint64_t seed = 1; seed <= 2; ++seed)
+    CHECK(same_bits(by_replicas("/fake:0", seed), on_cpu));
+}
