@@ -38,6 +38,8 @@ struct Tiles {
     for (std::int64_t tile = blockIdx.x; tile < count * across * down; tile += gridDim.x) {
       const std::int64_t p = tile / (across * down), in_product = tile % (across * down);
       const std::int64_t top = in_product / across * kTile, first = in_product % across * kTile;
+      // Of a product that is narrower than a tile most threads have nothing to add up.
+      const bool any = top + row < m && first + column < n;
       S sums[kEach][kEach] = {};
       for (std::int64_t k = 0; k < depth; k += kDepth) {
         fetch(a_along_k, top, m, k, depth, left,
@@ -45,7 +47,7 @@ struct Tiles {
         fetch(b_along_k, first, n, k, depth, right,
               [&](std::int64_t j, std::int64_t l) { return S(b(p, j, l)); });
         __syncthreads();
-        const int most = depth - k < kDepth ? int(depth - k) : kDepth;
+        const int most = !any ? 0 : depth - k < kDepth ? int(depth - k) : kDepth;
         for (int l = 0; l < most; ++l)
           for (int i = 0; i < kEach; ++i)
             for (int j = 0; j < kEach; ++j) sums[i][j] += left[l][row + i] * right[l][column + j];

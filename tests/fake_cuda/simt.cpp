@@ -155,7 +155,12 @@ class Machine {
 #endif
 };
 
-thread_local Machine the_machine;
+// Not itself a variable of the thread: libraries that are opened late share little room for these.
+Machine& the_machine() {
+  static thread_local std::unique_ptr<Machine> machine;
+  if (!machine) machine = std::make_unique<Machine>();
+  return *machine;
+}
 
 void Machine::switch_to(Fiber& to) {
   Fiber& from = *now_;
@@ -175,13 +180,13 @@ void Machine::switch_to(Fiber& to) {
 
 void Machine::fiber_main() {
 #if defined(__SANITIZE_ADDRESS__)
-  Machine& m = the_machine;
+  Machine& m = the_machine();
   const void* bottom = nullptr;
   std::size_t bytes = 0;
   __sanitizer_finish_switch_fiber(nullptr, &bottom, &bytes);
   if (!m.host_stack_) m.host_stack_ = bottom, m.host_stack_bytes_ = bytes;
 #endif
-  the_machine.work();
+  the_machine().work();
 }
 
 // A fiber: runs threads that have not begun, one after the other, until it has to wait in one.
@@ -405,13 +410,13 @@ void Machine::stuck(const char* why) {
 }  // namespace
 
 void run(const Launch& launch, void (*body)(const void*), const void* args) {
-  the_machine.run(launch, body, args);
+  the_machine().run(launch, body, args);
 }
-void meet_block(Place at) { the_machine.meet_block(at); }
+void meet_block(Place at) { the_machine().meet_block(at); }
 const std::uint64_t* meet_warp(unsigned mask, WarpOp op, std::uint64_t value, Place at) {
-  return the_machine.meet_warp(mask, op, value, at);
+  return the_machine().meet_warp(mask, op, value, at);
 }
-void* block_memory(const void* key, std::size_t bytes) { return the_machine.memory(key, bytes); }
-int lane() { return the_machine.lane(); }
+void* block_memory(const void* key, std::size_t bytes) { return the_machine().memory(key, bytes); }
+int lane() { return the_machine().lane(); }
 
 }  // namespace troupe::simt
