@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
     auto [d, made] = times.time([&] {
       return std::pair{std::get<0>(discriminate.run<float>()), std::get<0>(generate.run<float>())};
     });
-    if (i % 100 == 0) print("{} discriminator {:.3f} generator {:.3f}\n", i, d, made);
+    if (i % 100 == 0 || i == steps) print("{} discriminator {:.3f} generator {:.3f}\n", i, d, made);
   }
   const auto result = session.run({distance, drawn[0]});
   const auto ink = result[1].span<float>();

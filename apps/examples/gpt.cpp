@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
   example::StepTimes times;
   for (std::int64_t i = 1; i <= steps; ++i) {
     auto [l] = times.time([&] { return step.run<float>(); });
-    if (i % 100 == 0) print("{} loss {:.3f}\n", i, l);
+    if (i % 100 == 0 || i == steps) print("{} loss {:.3f}\n", i, l);
   }
   double sum = 0, batches = 0;
   for (auto [l] : session.compile({tested}).pass<float>()) sum += l, ++batches;

@@ -92,6 +92,92 @@ std::vector<Tensor> train_table(bool gpu) {
   return losses_and_variables(g, loss, optim::Adagrad{.lr = 0.01}.minimize(loss), gpu);
 }
 
+struct Block : nn::Module {
+  Block(Module& parent, std::string_view name) : Module(parent, name) {}
+  nn::LayerNorm before{*this, "before", 16};
+  nn::MultiHeadAttention attention{*this, "attention", 16, 2};
+  nn::LayerNorm between{*this, "between", 16};
+  nn::Linear wide{*this, "wide", 16, 64}, narrow{*this, "narrow", 64, 16};
+  Output operator()(Output x) const {
+    const Output h = before(x);
+    x = x + attention(h, h, h, {.causal = true});
+    return x + narrow(gelu(wide(between(x))));
+  }
+};
+
+// Two blocks of a GPT over characters.
+std::vector<Tensor> train_blocks(bool gpu) {
+  Graph g(8);
+  auto [x, y] = data::tales(2000, {.window = 12, .stride = 5})
+                    .shuffle(400, 1)
+                    .repeat()
+                    .batch(6, data::Remainder::drop)
+                    .outputs(g);
+  struct Net : nn::Module {
+    using Module::Module;
+    nn::Embedding tokens{*this, "tokens", 128, 16, {.stddev = 0.1}};
+    nn::Embedding places{*this, "places", 12, 16, {.stddev = 0.1}};
+    Block first{*this, "first"}, second{*this, "second"};
+    nn::LayerNorm norm{*this, "norm", 16};
+    nn::Linear head{*this, "head", 16, 128};
+  } net(g.scope("net"));
+  const Output zero = constant(g, std::int64_t{0}), one = constant(g, std::int64_t{1});
+  const Output place = range(zero, constant(g, std::int64_t{12}), one);
+  const Output h = net.second(net.first(net.tokens(x) + net.places(place)));
+  Output loss = mean(softmax_cross_entropy(net.head(net.norm(h)), y));
+  const auto gradients = optim::clip_by_global_norm(optim::gradients(loss), 1);
+  return losses_and_variables(g, loss, optim::Momentum{.lr = 0.1}.apply(gradients), gpu);
+}
+
+// A network whose layers are a function that is called, a loop of as many rounds as its input says,
+// and a branch.
+std::vector<Tensor> train_control(bool gpu) {
+  Graph g(4);
+  auto [images, labels] =
+      data::digits(64, data::Split::train).shuffle(64, 1).batch(8).repeat().outputs(g);
+  struct Net : nn::Module {
+    using Module::Module;
+    nn::Linear in{*this, "in", 784, 12}, again{*this, "again", 12, 12}, out{*this, "out", 12, 10};
+  } net(g.scope("net"));
+  const ValueType rows{DType::f32, PartialShape{8, 12}};
+  const Function layer =
+      function(g, "layer", {rows}, {rows}, [&](Function&, Output x) { return tanh(net.again(x)); });
+  const Output rounds = max(mod(labels, constant(g, std::int64_t{4})));
+  const Output h = std::get<1>(while_loop(
+      std::tuple{constant(g, std::int64_t{0}), layer(relu(net.in(images)))},
+      [&](Output i, Output) { return i < rounds; },
+      [&](Output i, Output x) {
+        return std::tuple{i + 1, x + layer(x) * 0.5f};
+      }));
+  const Output scaled = cond(
+      rounds > 2, [&] { return h * 0.5f; }, [&] { return h; });
+  Output loss = mean(softmax_cross_entropy(net.out(scaled), labels));
+  return losses_and_variables(g, loss, optim::Momentum{.lr = 0.05}.minimize(loss), gpu);
+}
+
+// The same step in two replicas, each with numbers of its own.
+std::vector<Tensor> train_replicas(bool gpu) {
+  Graph g(5);
+  auto [images, labels] =
+      data::digits(64, data::Split::train).shuffle(64, 1).batch(8).repeat().outputs(g);
+  struct Net : nn::Module {
+    using Module::Module;
+    nn::Linear in{*this, "in", 784, 16};
+    nn::Dropout drop{*this, "drop", 0.3};
+    nn::Linear out{*this, "out", 16, 10};
+  } net(g.scope("net"));
+  auto training = net.train();
+  Output loss = mean(softmax_cross_entropy(net.out(net.drop(relu(net.in(images)))), labels));
+  Op update = optim::Momentum{.lr = 0.05}.minimize(loss);
+  Session session(g, test::with_gpu(gpu));
+  session.init();
+  auto step = session.compile({}, {update}, {}, {.replicas = 2});
+  for (int i = 0; i < 3; ++i) step.run();
+  std::vector<Tensor> all;
+  for (auto& [name, value] : value_or_throw(session.try_variables())) all.push_back(value);
+  return test::on_heap(all);
+}
+
 }  // namespace
 
 TEST_CASE("an LSTM over characters trains on a GPU as on the CPU") {
@@ -103,3 +189,11 @@ TEST_CASE("convolutions, norms, pools and dropout train on a GPU as on the CPU")
 }
 
 TEST_CASE("a table of rows trains on a GPU as on the CPU") { check_trained(train_table, 1e-4); }
+
+TEST_CASE("blocks of a GPT train on a GPU as on the CPU") { check_trained(train_blocks, 1e-4); }
+
+TEST_CASE("loops and functions train on a GPU as on the CPU") {
+  check_trained(train_control, 1e-4);
+}
+
+TEST_CASE("replicas train on a GPU as on the CPU") { check_trained(train_replicas, 1e-4); }
