@@ -194,6 +194,30 @@ struct UpdateArgs {
   std::int64_t n;
 };
 
+// `rows` examples of n units; four gates of each unit in x, r, gates and slopes, each gate n
+// elements after the one before.
+struct LstmArgs {
+  const void* x;
+  const void* r;
+  const void* c;
+  void* gates;
+  void* h;
+  void* next;
+  std::int64_t rows, n;
+};
+struct LstmGradArgs {
+  const void* dh;
+  const void* more_dh;  // added to it; null: nothing
+  const void* dnext;
+  const void* more_dnext;
+  const void* gates;
+  const void* c;
+  const void* next;
+  void* slopes;
+  void* dc;
+  std::int64_t rows, n;
+};
+
 // Rows of n elements.
 struct RowsArgs {
   const void* x;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "ops/formulas/lstm.hpp"
 #include "ops/kernels/support/vector_math.hpp"
 
 namespace troupe {
@@ -42,13 +43,10 @@ void lstm_grad_row(std::int64_t n, const T* dh, const T* dnext, Gates<const T> g
   T *di = slopes[0], *df = slopes[1], *dg = slopes[2], *d_o = slopes[3];
 #pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) {
-    const T i = gi[j], f = gf[j], g = gg[j], o = go[j], t = tanh_value(next[j]);
-    const T d = dnext[j] + dh[j] * o * ((1 - t) * (1 + t));  // 1 - t * t would lose digits
-    di[j] = d * g * (i * (1 - i));
-    df[j] = d * c[j] * (f * (1 - f));
-    dg[j] = d * i * ((1 - g) * (1 + g));
-    d_o[j] = dh[j] * t * (o * (1 - o));
-    dc[j] = d * f;
+    const auto d = formula::LstmSlopes<T>::of(dh[j], dnext[j], gi[j], gf[j], gg[j], go[j], c[j],
+                                              tanh_value(next[j]));
+    di[j] = d.i, df[j] = d.f, dg[j] = d.g, d_o[j] = d.o;
+    dc[j] = d.c;
   }
 }
 

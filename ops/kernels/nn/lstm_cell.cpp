@@ -1,6 +1,8 @@
 // LstmCell: one step of an LSTM from what the gates are made of.
 #include "devices/chunks.hpp"
+#include "ops/cuda/lstm.hpp"
 #include "ops/kernels/nn/lstm.hpp"
+#include "ops/kernels/nn/lstm_sizes.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/typed.hpp"
 #include "ops/op.hpp"
@@ -117,22 +119,11 @@ Chunks unit_chunks(std::int64_t rows, std::int64_t units) {
   return Chunks::of_step(rows, std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(1, units)));
 }
 
-Status wrong_shapes(const KernelContext& c, std::string_view op) {
-  std::string message = std::string(op) + " wants four gates of each unit of its states, not";
-  for (int i = 0; i < c.inputs(); ++i) message += " " + c.input(i).shape().text();
-  return invalid_argument(message);
-}
-
-bool is_four_of(const Tensor& gates, const Tensor& state) {
-  return gates.rank() == 2 && state.rank() == 2 && gates.dim(0) == state.dim(0) &&
-         gates.dim(1) == 4 * state.dim(1);
-}
-
 struct LstmCell {
   template <class T>
   static Status run(KernelContext& c) {
     const Tensor &x = c.input(0), &r = c.input(1), &cell = c.input(2);
-    if (!is_four_of(x, cell) || !is_four_of(r, cell)) return wrong_shapes(c, "LstmCell");
+    TROUPE_TRY(want_four_gates(c, "LstmCell", 0, {1}, {2}));
     const std::int64_t rows = cell.dim(0), n = cell.dim(1);
     TROUPE_TRY(Tensor gates, c.reuse_or_allocate(1, dtype_of<T>, r.shape()));
     TROUPE_TRY(Tensor h, c.allocate(dtype_of<T>, cell.shape()));
@@ -157,8 +148,7 @@ struct LstmCellGrad {
   static Status run(KernelContext& c) {
     const Tensor &dh = c.input(0), &dnext = c.input(1), &gates = c.input(2);
     const Tensor &cell = c.input(3), &next = c.input(4);
-    for (const Tensor* state : {&dh, &dnext, &cell, &next})
-      if (!is_four_of(gates, *state)) return wrong_shapes(c, "LstmCellGrad");
+    TROUPE_TRY(want_four_gates(c, "LstmCellGrad", 2, {}, {0, 1, 3, 4}));
     const std::int64_t rows = cell.dim(0), n = cell.dim(1);
     TROUPE_TRY(Tensor slopes, c.reuse_or_allocate(2, dtype_of<T>, gates.shape()));
     TROUPE_TRY(Tensor dc, c.reuse_or_allocate(1, dtype_of<T>, cell.shape()));
@@ -189,7 +179,8 @@ TROUPE_OPS(lstm_cell) {
          .doc = "One step of an LSTM with state c [batch,hidden]. The quarters of x + r [batch,4 "
                 "hidden] are the inputs of the gates i, f, g and o: tanh for g, sigmoid for the "
                 "others. next = f c + i g, h = o tanh(next)."})
-      .cpu(float_function<LstmCell>);
+      .cpu(float_function<LstmCell>)
+      .cuda(cuda::lstm_cell);
   r.add({.name = "LstmCellGrad",
          .in = {"dh", "dnext", "gates", "c", "next"},
          .out = {"slopes", "dc"},
@@ -198,5 +189,6 @@ TROUPE_OPS(lstm_cell) {
          .grad = cell_grad_grad,
          .doc = "The gradient of LstmCell, given its outputs gates and next: for x (equal to that "
                 "for r) and for c."})
-      .cpu(float_function<LstmCellGrad>);
+      .cpu(float_function<LstmCellGrad>)
+      .cuda(cuda::lstm_cell_grad);
 }

@@ -3,8 +3,10 @@
 #include "devices/chunks.hpp"
 #include "graph/gradient_through.hpp"
 #include "graph/slicing.hpp"
+#include "ops/cuda/lstm.hpp"
 #include "ops/detail/scan_shapes.hpp"
 #include "ops/kernels/nn/lstm.hpp"
+#include "ops/kernels/nn/lstm_sizes.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/packed_product.hpp"
 #include "ops/kernels/support/typed.hpp"
@@ -13,8 +15,6 @@
 using namespace troupe;
 
 namespace {
-
-constexpr std::int64_t kAnySteps = -1;  // as many as there are in a run
 
 // What the arguments say of the sizes, together.
 struct SequenceShapes {
@@ -260,32 +260,7 @@ struct UnitPart {
   std::size_t packed = 0, scratch = 0, result = 0;  // in Pieces
 };
 
-struct Sizes {
-  std::int64_t steps, batch, hidden;
-  std::int64_t state() const { return batch * hidden; }
-  std::int64_t gates() const { return 4 * batch * hidden; }
-};
-
-Status wrong_shapes(const KernelContext& c, std::string_view op) {
-  std::string message = std::string(op) + ": the sizes of its inputs do not fit:";
-  for (int i = 0; i < c.inputs(); ++i) message += " " + c.input(i).shape().text();
-  return invalid_argument(message);
-}
-
-// The inputs as sizes, where input `gates` is [steps, batch, 4 hidden].
-Expected<Sizes> sizes_of(const KernelContext& c, std::string_view op, std::int64_t steps, int gates,
-                         std::initializer_list<int> sequences, std::initializer_list<int> states,
-                         int weights) {
-  const Shape& g = c.input(gates).shape();
-  const bool of_length = g.rank() == 3 && (steps == kAnySteps || g[0] == steps);
-  if (!of_length || g[2] % 4 != 0) return wrong_shapes(c, op);
-  const Sizes s{g[0], g[1], g[2] / 4};
-  bool fit = c.input(weights).shape() == Shape{s.hidden, 4 * s.hidden};
-  for (int i : sequences) fit = fit && c.input(i).shape() == Shape{s.steps, s.batch, s.hidden};
-  for (int i : states) fit = fit && c.input(i).shape() == Shape{s.batch, s.hidden};
-  if (!fit) return wrong_shapes(c, op);
-  return s;
-}
+using Sizes = LstmSizes;
 
 template <class T>
 class LstmSequence final : public Kernel {
@@ -293,7 +268,7 @@ class LstmSequence final : public Kernel {
   explicit LstmSequence(const KernelSpec& spec) : steps_(spec.int_attr("steps")) {}
 
   Status compute(KernelContext& c) override {
-    TROUPE_TRY(const Sizes s, sizes_of(c, "LstmSequence", steps_, 0, {}, {1, 2}, 3));
+    TROUPE_TRY(const Sizes s, lstm_sizes(c, "LstmSequence", steps_, 0, {}, {1, 2}, 3));
     TROUPE_TRY(Tensor h, c.allocate(dtype_of<T>, Shape{s.steps, s.batch, s.hidden}));
     TROUPE_TRY(Tensor next, c.allocate(dtype_of<T>, h.shape()));
     TROUPE_TRY(Tensor gates, c.reuse_or_allocate(0, dtype_of<T>, c.input(0).shape()));
@@ -372,7 +347,8 @@ class LstmSequenceGrad final : public Kernel {
   explicit LstmSequenceGrad(const KernelSpec& spec) : steps_(spec.int_attr("steps")) {}
 
   Status compute(KernelContext& c) override {
-    TROUPE_TRY(const Sizes s, sizes_of(c, "LstmSequenceGrad", steps_, 2, {0, 1, 3, 4}, {5, 6}, 7));
+    TROUPE_TRY(const Sizes s,
+               lstm_sizes(c, "LstmSequenceGrad", steps_, 2, {0, 1, 3, 4}, {5, 6}, 7));
     TROUPE_TRY(Tensor dx, c.reuse_or_allocate(2, dtype_of<T>, c.input(2).shape()));
     TROUPE_TRY(Tensor dh0, c.allocate(dtype_of<T>, Shape{s.batch, s.hidden}));
     TROUPE_TRY(Tensor dc0, c.allocate(dtype_of<T>, dh0.shape()));
@@ -490,7 +466,8 @@ TROUPE_OPS(lstm_sequence) {
          .doc = "LstmCell over the steps of x [steps,batch,4 hidden], starting from h0 and c0 "
                 "[batch,hidden]: in each step the cell's r is the previous h times r [hidden,4 "
                 "hidden]. The outputs hold all steps. steps = -1 means all that x has."})
-      .cpu(float_kernel<LstmSequence>);
+      .cpu(float_kernel<LstmSequence>)
+      .cuda(cuda::lstm_sequence);
   r.add({.name = "LstmSequenceGrad",
          .in = {"dh", "dnext", "gates", "h", "next", "h0", "c0", "r"},
          .out = {"dx", "dh0", "dc0", "dr"},
@@ -500,5 +477,6 @@ TROUPE_OPS(lstm_sequence) {
          .grad = sequence_grad_grad,
          .contraction = true,
          .doc = "The gradient of LstmSequence, given its outputs."})
-      .cpu(float_kernel<LstmSequenceGrad>);
+      .cpu(float_kernel<LstmSequenceGrad>)
+      .cuda(cuda::lstm_sequence_grad);
 }

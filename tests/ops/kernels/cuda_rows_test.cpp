@@ -93,9 +93,9 @@ bool is_near_only(const std::string& op) {
   static const std::set<std::string> others = {
       "BatchMatMul", "BiasAddGrad", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput",
       "FusedBatchNorm", "FusedBatchNormGrad", "LayerNorm", "LayerNormGrad", "LogSoftmax",
-      "LogSoftmaxGrad", "MatMul", "Mean", "Prod", "Softmax", "SoftmaxGrad",
-      "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "Sum", "SumToShape",
-      "SumToShapeOf",
+      "LogSoftmaxGrad", "LstmCell", "LstmCellGrad", "LstmSequence", "LstmSequenceGrad", "MatMul",
+      "Mean", "Prod", "Softmax", "SoftmaxGrad", "SoftmaxCrossEntropyWithLogits",
+      "SparseSoftmaxCrossEntropyWithLogits", "Sum", "SumToShape", "SumToShapeOf",
       // of the library
       "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Cos", "Cosh", "Elu", "Erf",
       "ErfGrad", "Exp", "Expm1", "Log", "Log1p", "Pow", "Sigmoid", "Sin", "Sinh", "Softplus",
@@ -296,6 +296,34 @@ TEST_CASE("CUDA: convolutions and their gradients") {
     check_near_largest(make_node("Conv2DBackpropInput", to_x, attrs), to_x, false);
     check_near_largest(make_node("Conv2DBackpropFilter", to_filter, attrs), to_filter, false);
   }
+}
+
+// More units than a block has threads, steps that follow each other, and none.
+TEST_CASE("CUDA: LSTMs and their gradients") {
+  Random random(14);
+  INFO("seed 14");
+  const auto numbers = [&](const Shape& shape) {
+    Tensor t = Tensor::make(DType::f32, shape).value();
+    for (std::int64_t i = 0; i < t.elements(); ++i)
+      t.mutable_data<float>()[i] = float(random.uniform(-1, 1));
+    return t;
+  };
+  for (const std::int64_t steps : {0, 1, 3})
+    for (const auto& [batch, hidden] : {std::pair{1, 1}, std::pair{3, 70}, std::pair{17, 64}}) {
+      INFO(steps << " steps of " << batch << " x " << hidden);
+      const Shape state{batch, hidden}, states{steps, batch, hidden};
+      const Tensor h0 = numbers(state), c0 = numbers(state), dh = numbers(states);
+      const Tensor x = numbers({steps, batch, 4 * hidden}), r = numbers({hidden, 4 * hidden});
+      const AttrMap attrs{{"steps", std::int64_t{-1}}};
+      const std::vector<Tensor> in{x, h0, c0, r};
+      const NodeDef forward = make_node("LstmSequence", in, attrs);
+      check_near_largest(forward, in, false);
+      check_near_largest(forward, in, true);
+      const auto y = *evaluate(table(), forward, in, inline_device());
+      const std::vector<Tensor> back{dh, numbers(states), y[2], y[0], y[1], h0, c0, r};
+      check_near_largest(make_node("LstmSequenceGrad", back, attrs), back, false);
+      check_near_largest(make_node("LstmSequenceGrad", back, attrs), back, true);
+    }
 }
 
 // Rules of variables: those with a kernel for GPUs, and one that runs on the host beside it.
