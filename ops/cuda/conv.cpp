@@ -1,5 +1,8 @@
 #include "ops/cuda/conv.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
@@ -15,9 +18,11 @@ class Conv final : public DeviceKernel {
       : op_(spec.node.op),
         dtype_(spec.type()),
         window_(window),
-        function_{device_type(op_.c_str(), {element_type(dtype_)})} {}
+        functions_{GpuFunction{device_type(op_.c_str(), {element_type(dtype_)})},
+                   GpuFunction{device_type("ReduceColumns",
+                                           {"troupe::formula::SumOf", element_type(dtype_)})}} {}
 
-  std::span<GpuFunction> functions() override { return {&function_, 1}; }
+  std::span<GpuFunction> functions() override { return functions_; }
 
   Status compute(KernelContext& ctx) override {
     const bool of_input = op_ == "Conv2DBackpropInput", of_filter = op_ == "Conv2DBackpropFilter";
@@ -45,17 +50,38 @@ class Conv final : public DeviceKernel {
     if (to.elements() != 0) {
       const std::int64_t columns = (of_input ? s.in_c : s.out_c) / s.groups;
       const std::int64_t rows = to.elements() / s.groups / columns;
-      TROUPE_TRY(launch(ctx, function_, block_for_each_tile(s.groups, rows, columns), &args));
+      if (of_filter)
+        TROUPE_TRY(sum_of_parts(ctx, args, rows, columns, to.elements()));
+      else
+        TROUPE_TRY(launch(ctx, functions_[0], block_for_each_tile(s.groups, rows, columns), &args));
     }
     ctx.set_output(0, std::move(to));
     return ok_status();
   }
 
  private:
+  // A filter has few tiles, and each of its elements a long sum over pixels. It is cut into parts,
+  // so that a GPU has enough blocks; how many depends on shapes alone.
+  Status sum_of_parts(const KernelContext& ctx, device::ConvArgs& args, std::int64_t rows,
+                      std::int64_t columns, std::int64_t elements) const {
+    constexpr std::int64_t kBlocks = 256, kLeast = 512;
+    const std::int64_t pixels = args.images * args.h.out * args.w.out;
+    const std::int64_t tiles = tiles_of(args.groups, rows, columns);
+    args.parts = std::clamp<std::int64_t>(kBlocks / tiles, 1, pixels / kLeast + 1);
+    args.part = (pixels + args.parts - 1) / args.parts;
+    const Grid grid = block_for_each(args.parts * tiles);
+    if (args.parts == 1) return launch(ctx, functions_[0], grid, &args);
+    TROUPE_TRY(Tensor sums, ctx.allocate(dtype_, Shape{args.parts, elements}));
+    device::ReduceArgs all{sums.raw(), args.to, 1, args.parts, elements};
+    args.to = sums.mutable_raw();
+    TROUPE_TRY(launch(ctx, functions_[0], grid, &args));
+    return launch(ctx, functions_[1], block_for_each(strips_of(elements)), &all);
+  }
+
   const std::string op_;
   const DType dtype_;
   const WindowAttrs window_;
-  GpuFunction function_;
+  std::array<GpuFunction, 2> functions_;
 };
 
 }  // namespace

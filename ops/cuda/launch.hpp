@@ -28,9 +28,12 @@ inline Grid block_for_each(std::int64_t n) {
 inline std::int64_t strips_of(std::int64_t columns) { return (columns + 31) / 32; }
 
 // A block for each tile of so many matrices (ops/device/tiles.cuh).
-inline Grid block_for_each_tile(std::int64_t matrices, std::int64_t rows, std::int64_t columns) {
+inline std::int64_t tiles_of(std::int64_t matrices, std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kTile = device::kMatMulTile;
-  return block_for_each(matrices * ((rows + kTile - 1) / kTile) * ((columns + kTile - 1) / kTile));
+  return matrices * ((rows + kTile - 1) / kTile) * ((columns + kTile - 1) / kTile);
+}
+inline Grid block_for_each_tile(std::int64_t matrices, std::int64_t rows, std::int64_t columns) {
+  return block_for_each(tiles_of(matrices, rows, columns));
 }
 
 }  // namespace troupe::cuda

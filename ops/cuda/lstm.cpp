@@ -6,6 +6,7 @@
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
+#include "ops/cuda/moves.hpp"
 #include "ops/device/arguments.hpp"
 #include "ops/kernels/nn/lstm_sizes.hpp"
 
@@ -132,8 +133,7 @@ class SequenceGrad final : public Lstm {
  public:
   explicit SequenceGrad(const KernelSpec& spec)
       : Lstm(spec, "LstmStepGrad"), steps_(spec.int_attr("steps")) {
-    const std::string type = moved_type(dtype_);
-    functions_.push_back({device_type("Elementwise", {"troupe::formula::Same", type, type})});
+    functions_.push_back({copy_type(dtype_)});
   }
 
   Status compute(KernelContext& c) override {
@@ -177,16 +177,10 @@ class SequenceGrad final : public Lstm {
   Expected<Tensor> states_before(const KernelContext& c, const LstmSizes& s) const {
     TROUPE_TRY(Tensor before, c.allocate(dtype_, Shape{s.steps, s.batch, s.hidden}));
     if (before.elements() == 0) return before;
-    TROUPE_TRY(copy(c, c.input(5).raw(), before.mutable_raw(), s.state()));
-    TROUPE_TRY(
-        copy(c, c.input(3).raw(), at(before.mutable_raw(), s.state()), (s.steps - 1) * s.state()));
+    TROUPE_TRY(copy_elements(c, functions_[2], c.input(5).raw(), before.mutable_raw(), s.state()));
+    TROUPE_TRY(copy_elements(c, functions_[2], c.input(3).raw(),
+                             at(before.mutable_raw(), s.state()), (s.steps - 1) * s.state()));
     return before;
-  }
-  Status copy(const KernelContext& c, const void* from, void* to, std::int64_t n) const {
-    device::ElementwiseArgs<1> args{};
-    args.in[0] = from, args.out = to, args.n = n;
-    args.walk.rank = 1, args.walk.dims[0] = n, args.walk.strides[0][0] = 1;
-    return n == 0 ? ok_status() : launch(c, functions_[2], grid_for(n), &args);
   }
 
   const std::int64_t steps_;

@@ -42,9 +42,21 @@ class Pass final : public Kernel {
 
 }  // namespace
 
-Repeater::Repeater(DType dtype) : dtype_(dtype) {
+std::string copy_type(DType dtype) {
   const std::string moved = moved_type(dtype);
-  functions_[0].type = device_type("Elementwise", {"troupe::formula::Same", moved, moved});
+  return device_type("Elementwise", {"troupe::formula::Same", moved, moved});
+}
+
+Status copy_elements(const KernelContext& ctx, const GpuFunction& copy, const void* from, void* to,
+                     std::int64_t n) {
+  device::ElementwiseArgs<1> args{};
+  args.in[0] = from, args.out = to, args.n = n;
+  args.walk.rank = 1, args.walk.dims[0] = n, args.walk.strides[0][0] = 1;
+  return n == 0 ? ok_status() : launch(ctx, copy, grid_for(n), &args);
+}
+
+Repeater::Repeater(DType dtype) : dtype_(dtype) {
+  functions_[0].type = copy_type(dtype);
   functions_[1].type =
       is_float(dtype) ? device_type("RepeatScaled", {element_type(dtype)}) : functions_[0].type;
 }

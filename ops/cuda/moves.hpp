@@ -13,6 +13,11 @@
 
 namespace troupe::cuda {
 
+// The type of a function that copies elements, and its launch: of n that lie next to each other.
+std::string copy_type(DType dtype);
+Status copy_elements(const KernelContext& ctx, const GpuFunction& copy, const void* from, void* to,
+                     std::int64_t n);
+
 // Repeats tensors of one type along dimensions in which they have one element.
 class Repeater {
  public:

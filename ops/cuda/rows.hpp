@@ -29,9 +29,30 @@ class RowTaker {
   GpuFunction function_;
 };
 
+// The numbers of rows by place, as device code reads them (device::FoldRowsArgs).
+struct RowGroups {
+  Tensor there;
+  std::int64_t count = 0;
+
+  static Expected<RowGroups> of(const KernelContext& ctx, std::span<const std::int64_t> order,
+                                std::span<const std::int64_t> places);
+};
+
+// The type of a function that folds rows: of "AddRows" or "JoinRows<troupe::formula::SumOf>".
+std::string fold_type(const std::string& fold, DType dtype);
+// Of a place without rows one of these numbers, where y is not read.
+struct Nothing {
+  double number = 0;
+  std::int64_t integer = 0;
+};
+Status fold_rows(const KernelContext& ctx, const GpuFunction& fold, const Tensor& x,
+                 const RowGroups& groups, const RowView& view, Tensor& y,
+                 const Nothing& nothing = {});
+
 class RowFolder {
  public:
-  // `fold`: "AddRows" or "JoinRows<troupe::formula::SumOf>". `wraps`: signed integers have the bits
+  using Nothing = cuda::Nothing;
+  // `fold` as for fold_type(). `wraps`: signed integers have the bits
   // of unsigned ones.
   RowFolder(const std::string& fold, DType dtype, bool wraps);
   std::span<GpuFunction> functions() { return functions_; }
@@ -41,20 +62,12 @@ class RowFolder {
   // place together and in their order; `places` by row.
   Status add(const KernelContext& ctx, const Tensor& x, std::span<const std::int64_t> order,
              std::span<const std::int64_t> places, const RowView& view, Tensor& y) const;
-  // All rows of each place; of a place without rows one of these numbers.
-  struct Nothing {
-    double number = 0;
-    std::int64_t integer = 0;
-  };
+  // All rows of each place.
   Status join(const KernelContext& ctx, const Tensor& x, std::span<const std::int64_t> order,
               std::span<const std::int64_t> places, const RowView& view, const Nothing& nothing,
               Tensor& y) const;
 
  private:
-  Status fold(const KernelContext& ctx, const Tensor& x, const std::vector<std::int64_t>& places,
-              const std::vector<std::int64_t>& begins, std::span<const std::int64_t> order,
-              const RowView& view, const Nothing& nothing, Tensor& y) const;
-
   std::array<GpuFunction, 2> functions_;  // of rows, of zeros
 };
 

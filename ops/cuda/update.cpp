@@ -6,6 +6,8 @@
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
+#include "ops/cuda/moves.hpp"
+#include "ops/cuda/rows.hpp"
 #include "ops/device/arguments.hpp"
 
 namespace troupe::cuda {
@@ -65,6 +67,165 @@ std::string rule_of(const char* name, DType dtype, const char* variant = "") {
 }
 const char* variant_of(bool is) { return is ? ", true" : ", false"; }
 
+// What a rule of rows is called, and how many values it has: the first inputs, and the step behind
+// them. Scalars are all other inputs before the indices and the rows.
+struct RowsRule {
+  std::string type;
+  int values = 1;
+  bool counts = false;
+};
+RowsRule rows_rule(const KernelSpec& spec) {
+  const std::string& op = spec.node.op;
+  const auto rule = [&](const char* name, int values, const char* variant = "") {
+    return RowsRule{rule_of(name, spec.type(), variant), values, false};
+  };
+  if (op == "ApplySparseMomentum")
+    return rule("MomentumStep", 2, variant_of(spec.bool_attr("nesterov")));
+  if (op == "ApplySparseAdagrad") return rule("AdagradStep", 2);
+  if (op == "ApplySparseProximalGradientDescent") return rule("ProximalStep", 1);
+  if (op == "ApplySparseProximalAdagrad") return rule("ProximalAdagradStep", 2);
+  if (op == "ApplySparseAdadelta") return rule("AdadeltaStep", 3);
+  if (op == "ApplySparseRMSProp") return rule("RmsPropStep", 3);
+  if (op == "ApplySparseCenteredRMSProp") return rule("CenteredRmsPropStep", 4);
+  if (op == "ApplySparseFtrl") return rule("FtrlStep", 3);
+  if (op == "ApplySparseAdam" || op == "ApplySparseAdamW") {
+    RowsRule adam = rule("AdamStep", 3, variant_of(op == "ApplySparseAdamW"));
+    adam.counts = true;
+    return adam;
+  }
+  TROUPE_CHECK(op == "ApplySparseGradientDescent", "a rule of rows that is not listed here");
+  return rule("DescendStep", 1);
+}
+
+class UpdateRows final : public DeviceKernel {
+ public:
+  UpdateRows(const KernelSpec& spec, PlaceRows place)
+      : dtype_(spec.type()),
+        rule_(rows_rule(spec)),
+        place_(place),
+        functions_{GpuFunction{device_type("UpdateRows", {rule_.type, element_type(dtype_)})},
+                   GpuFunction{copy_type(dtype_)}} {}
+
+  std::span<GpuFunction> functions() override { return functions_; }
+
+  Status compute(KernelContext& ctx) override {
+    const int indices = ctx.inputs() - 2, first_scalar = rule_.values + rule_.counts;
+    const Tensor& rows = ctx.input(indices + 1);
+    TROUPE_TRY(const PlacedRows placed, place_(ctx.input(0), ctx.input(indices), rows));
+    TROUPE_TRY(const RowGroups groups, RowGroups::of(ctx, placed.order, placed.places));
+    const Shape shape = ctx.input(0).shape();
+    device::UpdateRowsArgs args{};
+    std::vector<Tensor> results;
+    for (int i = 0; i < rule_.values; ++i) {
+      TROUPE_TRY(Tensor now, ctx.reuse_or_allocate(i, dtype_, shape));
+      const void* old = ctx.input(i).raw();
+      if (now.raw() != old)
+        TROUPE_TRY(copy_elements(ctx, functions_[1], old, now.mutable_raw(), now.elements()));
+      args.update.old_values[i] = args.update.new_values[i] = now.mutable_raw();
+      results.push_back(std::move(now));
+    }
+    if (rule_.counts) {
+      args.update.step = ctx.input(rule_.values).raw();
+      TROUPE_TRY(Tensor step, ctx.allocate(DType::i64, Shape{}));
+      args.update.new_step = step.mutable_raw();
+      results.push_back(std::move(step));
+    }
+    for (int i = first_scalar; i < indices; ++i)
+      args.update.scalars[i - first_scalar] = ctx.input(i).raw();
+    args.update.gradient = rows.raw();
+    args.groups = groups.there.raw();
+    args.inner = shape.elements(1, shape.rank());
+    args.groups_count = args.inner == 0 ? 0 : groups.count;
+    // Also without rows, for the step count.
+    TROUPE_TRY(launch(ctx, functions_[0], grid_for(args.groups_count * args.inner), &args));
+    for (std::size_t i = 0; i < results.size(); ++i) ctx.set_output(int(i), std::move(results[i]));
+    return ok_status();
+  }
+
+ private:
+  const DType dtype_;
+  const RowsRule rule_;
+  const PlaceRows place_;
+  std::array<GpuFunction, 2> functions_;
+};
+
+const char* fold_of(const std::string& op) {
+  return op == "ScatterAdd" ? "AddRows" : op == "ScatterSub" ? "SubtractRows" : "LastRow";
+}
+
+class ScatterRows final : public DeviceKernel {
+ public:
+  ScatterRows(const KernelSpec& spec, PlaceRows place)
+      : dtype_(spec.type()),
+        place_(place),
+        functions_{GpuFunction{fold_type(fold_of(spec.node.op), without_sign(dtype_))},
+                   GpuFunction{copy_type(dtype_)}} {}
+  std::span<GpuFunction> functions() override { return functions_; }
+
+  Status compute(KernelContext& ctx) override {
+    const Tensor &old = ctx.input(0), &rows = ctx.input(2);
+    TROUPE_TRY(const PlacedRows placed, place_(old, ctx.input(1), rows));
+    const Shape shape = old.shape();
+    const void* from = old.raw();
+    TROUPE_TRY(Tensor now, ctx.reuse_or_allocate(0, dtype_, shape));
+    if (now.raw() != from)
+      TROUPE_TRY(copy_elements(ctx, functions_[1], from, now.mutable_raw(), now.elements()));
+    const RowView view{1, shape.dim(0), shape.elements(1, shape.rank())};
+    TROUPE_TRY(const RowGroups groups, RowGroups::of(ctx, placed.order, placed.places));
+    TROUPE_TRY(fold_rows(ctx, functions_[0], rows, groups, view, now));
+    ctx.set_output(0, std::move(now));
+    return ok_status();
+  }
+
+ private:
+  const DType dtype_;
+  const PlaceRows place_;
+  std::array<GpuFunction, 2> functions_;
+};
+
+class Lamb final : public DeviceKernel {
+ public:
+  explicit Lamb(DType dtype) : dtype_(dtype) {
+    const char* const names[] = {"LambMoments", "LambRate", "LambMove"};
+    for (std::size_t i = 0; i < functions_.size(); ++i)
+      functions_[i].type = device_type(names[i], {element_type(dtype)});
+  }
+  std::span<GpuFunction> functions() override { return functions_; }
+
+  Status compute(KernelContext& ctx) override {
+    device::LambArgs args{};
+    device::UpdateArgs& update = args.update;
+    update.n = ctx.input(0).elements();
+    std::vector<Tensor> results;
+    for (int i = 0; i < 3; ++i) {
+      update.old_values[i] = ctx.input(i).raw();
+      TROUPE_TRY(Tensor now, ctx.reuse_or_allocate(i, dtype_, ctx.input(i).shape()));
+      update.new_values[i] = now.mutable_raw();
+      results.push_back(std::move(now));
+    }
+    update.step = ctx.input(3).raw();
+    TROUPE_TRY(Tensor step, ctx.allocate(DType::i64, Shape{}));
+    update.new_step = step.mutable_raw();
+    results.push_back(std::move(step));
+    update.gradient = ctx.input(8).raw();
+    const int scalars[] = {4, 5, 6, 7, 9};
+    for (int i = 0; i < 5; ++i) update.scalars[i] = ctx.input(scalars[i]).raw();
+    const Grid grid = grid_for(update.n);
+    args.blocks = grid.blocks;
+    TROUPE_TRY(Tensor sums, ctx.allocate(DType::f64, Shape{2 * args.blocks + 1}));
+    args.sums = sums.mutable_raw();
+    TROUPE_TRY(launch(ctx, functions_[0], grid, &args));
+    TROUPE_TRY(launch(ctx, functions_[1], block_for_each(1), &args));
+    TROUPE_TRY(launch(ctx, functions_[2], grid, &args));
+    for (std::size_t i = 0; i < results.size(); ++i) ctx.set_output(int(i), std::move(results[i]));
+    return ok_status();
+  }
+
+ private:
+  const DType dtype_;
+  std::array<GpuFunction, 3> functions_;
+};
+
 class Descend final : public DeviceKernel {
  public:
   explicit Descend(DType dtype)
@@ -95,6 +256,16 @@ class Descend final : public DeviceKernel {
 };
 
 }  // namespace
+
+Expected<std::unique_ptr<Kernel>> update_rows(const KernelSpec& spec, PlaceRows place) {
+  return std::unique_ptr<Kernel>(new UpdateRows(spec, place));
+}
+Expected<std::unique_ptr<Kernel>> scatter_rows(const KernelSpec& spec, PlaceRows place) {
+  return std::unique_ptr<Kernel>(new ScatterRows(spec, place));
+}
+Expected<std::unique_ptr<Kernel>> lamb(const KernelSpec& spec) {
+  return std::unique_ptr<Kernel>(new Lamb(spec.type()));
+}
 
 Expected<std::unique_ptr<Kernel>> descend(const KernelSpec& spec) {
   return std::unique_ptr<Kernel>(new Descend(spec.type()));

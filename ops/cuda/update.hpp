@@ -2,11 +2,26 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "ops/op.hpp"
 
 namespace troupe::cuda {
 
+// The order of rows, those of one place together, and the places by row (ops/cuda/rows.hpp).
+struct PlacedRows {
+  std::vector<std::int64_t> order, places;
+};
+// Checks and sorts inputs "indices" and "rows" of a rule.
+using PlaceRows = Expected<PlacedRows> (*)(const Tensor& variable, const Tensor& indices,
+                                           const Tensor& rows);
+// ApplySparse..., by the op's name: rules for some rows, whose indices are in host memory.
+Expected<std::unique_ptr<Kernel>> update_rows(const KernelSpec& spec, PlaceRows place);
+// ScatterAdd, ScatterSub and ScatterUpdate, by the op's name.
+Expected<std::unique_ptr<Kernel>> scatter_rows(const KernelSpec& spec, PlaceRows place);
+
+// Inputs var, m, v, step, lr, beta1, beta2, epsilon, grad, decay.
+Expected<std::unique_ptr<Kernel>> lamb(const KernelSpec& spec);
 // var = var - lr * grad; inputs var, lr, grad.
 Expected<std::unique_ptr<Kernel>> descend(const KernelSpec& spec);
 // Inputs var, accum, lr, grad, momentum; attribute nesterov.

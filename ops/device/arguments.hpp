@@ -83,6 +83,8 @@ struct ConvArgs {
   void* to;
   std::int64_t images, in, out, groups;
   ConvAxis h, w;
+  // Of a sum over pixels: into so many parts it is cut, each of so many pixels; `to` has them all.
+  std::int64_t parts, part;
 };
 
 // Around dimension `axis`: x is [outer, size, inner], y is [outer, n, inner].
@@ -101,6 +103,14 @@ struct FoldRowsArgs {
   std::int64_t groups_count, outer, size, n, inner;
   double nothing;  // of a place without rows, where y is not read: of floats, and of integers
   std::int64_t no_integer;
+};
+
+// to[i] = start + i * delta: of floats, and of integers.
+struct RangeArgs {
+  void* to;
+  std::int64_t n;
+  double start, delta;
+  std::uint64_t first, step;
 };
 
 struct OneHotArgs {
@@ -182,6 +192,15 @@ struct BatchNormArgs {
   bool training;
 };
 
+// Lines of n elements, in x and y [outer, n, inner].
+struct ScanArgs {
+  const void* factors;  // of a recurrence
+  const void* x;
+  void* y;
+  std::int64_t outer, n, inner;
+  bool reverse, exclusive, behind;
+};
+
 inline constexpr int kMostScalars = 5, kMostValues = 4;
 
 struct UpdateArgs {
@@ -216,6 +235,20 @@ struct LstmGradArgs {
   void* slopes;
   void* dc;
   std::int64_t rows, n;
+};
+
+// Of some rows of variables, `inner` elements each: update.gradient has what belongs to them, and
+// `groups` says to which places (FoldRowsArgs).
+struct UpdateRowsArgs {
+  UpdateArgs update;
+  const void* groups;
+  std::int64_t groups_count, inner;
+};
+// `sums` are f64: of each block, the squares of the variable and of its move; then the rate.
+struct LambArgs {
+  UpdateArgs update;
+  void* sums;
+  std::int64_t blocks;
 };
 
 // Rows of n elements.

@@ -45,6 +45,19 @@ struct AddTo {
   }
 };
 
+template <class T>
+struct Range {
+  using Args = RangeArgs;
+  __device__ static void run(const Args& a) {
+    for (std::int64_t i = first_element(); i < a.n; i += element_step()) {
+      if constexpr (std::is_integral_v<T>)
+        static_cast<T*>(a.to)[i] = T(a.first + std::uint64_t(i) * a.step);
+      else
+        static_cast<T*>(a.to)[i] = T(a.start) + T(i) * T(a.delta);
+    }
+  }
+};
+
 // All n elements are `value`.
 template <class T>
 struct FillWith {

@@ -65,6 +65,21 @@ struct AddRows {
     return sum;
   }
 };
+struct SubtractRows {
+  static constexpr bool kReads = true;
+  template <class C, class Row>
+  __device__ static C run(C left, const Group& g, Row row) {
+    for (const std::int64_t* i = g.begin; i != g.end; ++i) left = C(left - row(*i));
+    return left;
+  }
+};
+struct LastRow {
+  static constexpr bool kReads = false;
+  template <class C, class Row>
+  __device__ static C run(C, const Group& g, Row row) {
+    return row(g.end[-1]);
+  }
+};
 // All rows by Op, a formula of ops/formulas/reduction.hpp; a sum of -0 alone is 0.
 template <class Op>
 struct JoinRows {

@@ -10,7 +10,7 @@ namespace troupe::device {
 // registers: it reads 8 numbers of block memory for 16 products.
 template <class S>
 struct Tiles {
-  static constexpr int kTile = kMatMulTile, kDepth = 16, kEach = 4, kAcross = kTile / kEach;
+  static constexpr int kTile = kMatMulTile, kDepth = 32, kEach = 4, kAcross = kTile / kEach;
   using Tile = S[kDepth][kTile + kEach];
 
   // Elements [k, k + kDepth) of rows [first, first + kTile), 0 outside. Threads that follow each

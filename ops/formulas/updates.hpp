@@ -13,6 +13,15 @@ struct Descend {  // gradient descent
   }
 };
 
+// Scalar: lr.
+template <class T>
+struct DescendStep {
+  static constexpr int kValues = 1;
+  T lr;
+  static constexpr DescendStep of(const T* const* scalars, std::int64_t) { return {*scalars[0]}; }
+  constexpr void operator()(T& x, T gradient) const { x = Descend{}(x, lr, gradient); }
+};
+
 // A velocity, plain or Nesterov's. Scalars: lr, momentum.
 template <class T, bool nesterov>
 struct MomentumStep {
@@ -49,6 +58,32 @@ struct AdamStep {
     v += (g * g - v) * (1 - beta2);
     if constexpr (decays) x -= decay * x;
     x -= rate * m / (std::sqrt(v) + epsilon);
+  }
+};
+
+// Adam's moments; the step is scaled by the ratio of the variable's norm to that of its move.
+// Scalars: lr, beta1, beta2, epsilon, decay.
+template <class T>
+struct LambStep {
+  T beta1, beta2, epsilon, decay, first, second;
+  static LambStep of(const T* const* scalars, std::int64_t t) {
+    const T beta1 = *scalars[1], beta2 = *scalars[2];
+    return {beta1,
+            beta2,
+            *scalars[3],
+            *scalars[4],
+            T(1 / (1 - std::pow(double(beta1), double(t)))),
+            T(1 / (1 - std::pow(double(beta2), double(t))))};
+  }
+  constexpr void moments(T& m, T& v, T g) const {
+    m += (g - m) * (1 - beta1);
+    v += (g * g - v) * (1 - beta2);
+  }
+  T move(T x, T m, T v) const { return first * m / (std::sqrt(second * v) + epsilon) + decay * x; }
+  // From the sums of their squares.
+  static T rate(T lr, double of_variable, double of_move) {
+    const double norm = std::sqrt(of_variable), length = std::sqrt(of_move);
+    return norm > 0 && length > 0 ? T(double(lr) * (norm / length)) : lr;
   }
 };
 

@@ -19,7 +19,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-thread_local dim3 threadIdx, blockIdx, blockDim, gridDim;
+constinit thread_local dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 // Saves the registers that a call keeps on this stack, and its top in *save; goes on with `load`.
 asm(R"(

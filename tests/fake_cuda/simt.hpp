@@ -23,7 +23,7 @@ struct dim3 {
   unsigned x = 1, y = 1, z = 1;
 };
 // Of the thread that runs.
-extern thread_local dim3 threadIdx, blockIdx, blockDim, gridDim;
+extern thread_local constinit dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace troupe::simt {
 

@@ -3,6 +3,9 @@
 
 #include <cmath>
 
+#include "ops/cuda/device_kernel.hpp"
+#include "ops/cuda/element_types.hpp"
+#include "ops/cuda/launch.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/elementwise.hpp"
 #include "ops/kernels/support/grad.hpp"
@@ -83,6 +86,27 @@ struct RangeKernel final : Kernel {
   }
 };
 
+template <class T>
+class RangeOnGpu final : public cuda::DeviceKernel {
+ public:
+  RangeOnGpu() : function_{cuda::device_type("Range", {cuda::element_type(dtype_of<T>)})} {}
+  std::span<cuda::GpuFunction> functions() override { return {&function_, 1}; }
+  Status compute(KernelContext& ctx) override {
+    TROUPE_TRY(std::int64_t n, range_length<T>(ctx.input(0), ctx.input(1), ctx.input(2)));
+    TROUPE_TRY(Tensor y, ctx.allocate(dtype_of<T>, Shape{n}));
+    const T start = *ctx.input(0).data<T>(), delta = *ctx.input(2).data<T>();
+    device::RangeArgs args{y.mutable_raw(),      n,
+                           double(start),        double(delta),
+                           std::uint64_t(start), std::uint64_t(delta)};
+    if (n != 0) TROUPE_TRY(cuda::launch(ctx, function_, cuda::grid_for(n), &args));
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  cuda::GpuFunction function_;
+};
+
 // y[i] = start + i delta. The limit decides about the length alone.
 std::vector<Output> range_grad(GradContext& c) {
   const Output dy = c.dy[0];
@@ -105,5 +129,6 @@ TROUPE_OPS(range) {
          .host = {"start", "limit", "delta"},
          .doc = "The vector start, start + delta, ... up to but excluding limit. The inputs are "
                 "scalars; delta may be negative but not 0. No gradient flows to limit."})
-      .cpu(typed_kernel<RangeKernel, RangeTypes>);
+      .cpu(typed_kernel<RangeKernel, RangeTypes>)
+      .cuda(typed_kernel<RangeOnGpu, RangeTypes>);
 }

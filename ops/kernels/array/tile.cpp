@@ -1,6 +1,10 @@
 // Tile and its gradient: a tensor repeated.
 #include <fmt/core.h>
 
+#include "ops/cuda/device_kernel.hpp"
+#include "ops/cuda/moves.hpp"
+#include "ops/cuda/reduce.hpp"
+#include "ops/formulas/reduction.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/types.hpp"
@@ -97,6 +101,93 @@ struct TileGrad final : Kernel {
   }
   Ints multiples;
 };
+// A repeated dimension of a tensor, with those behind it that are not.
+struct Repeated {
+  std::int64_t copies, extent;
+};
+std::vector<Repeated> repeated(const Shape& shape, const Ints& multiples) {
+  std::vector<Repeated> dims;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const std::int64_t m = multiples[std::size_t(i)], d = shape.dim(i);
+    if (m == 1 && !dims.empty())
+      dims.back().extent *= d;
+    else
+      dims.push_back({m, d});
+  }
+  return dims;
+}
+std::int64_t elements(const std::vector<Repeated>& dims, bool with_copies) {
+  std::int64_t n = 1;
+  for (const Repeated& d : dims) n *= d.extent * (with_copies ? d.copies : 1);
+  return n;
+}
+
+// One dimension after the other, from the last.
+class TileOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit TileOnGpu(const KernelSpec& s)
+      : multiples_(s.ints_attr("multiples")), repeat_(s.type()) {}
+  std::span<cuda::GpuFunction> functions() override { return repeat_.functions(); }
+  Status compute(KernelContext& ctx) override {
+    Tensor y = ctx.input(0);
+    TROUPE_TRY(PartialShape dims, tiled(y.shape(), multiples_, false));
+    TROUPE_TRY(Shape shape, Shape::make(dims.dims()));
+    std::vector<Repeated> left = repeated(y.shape(), multiples_);
+    for (std::int64_t behind = 1; !left.empty();) {
+      const Repeated last = left.back();
+      left.pop_back();
+      const std::int64_t outer = elements(left, false), row = last.extent * behind;
+      if (last.copies != 1) {
+        TROUPE_TRY(y, repeat_(ctx, y, Shape{outer, 1, row}, Shape{outer, last.copies, row}));
+      }
+      behind = last.copies * row;
+    }
+    ctx.set_output(0, y.reshaped(shape));
+    return ok_status();
+  }
+
+ private:
+  const Ints multiples_;
+  cuda::Repeater repeat_;
+};
+// All dimensions at once, so that f16 and bf16 are rounded once, if a tensor has as many.
+class TileGradOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit TileGradOnGpu(const KernelSpec& s)
+      : multiples_(s.ints_attr("multiples")), sum_(typeid(formula::SumOf), s.type(), false) {}
+  std::span<cuda::GpuFunction> functions() override { return sum_.functions(); }
+  Status compute(KernelContext& ctx) override {
+    Tensor sum = ctx.input(0);
+    TROUPE_TRY(Ints dims, host_ints(ctx.input(1), "shape"));
+    TROUPE_TRY(Shape shape, checked_shape(dims));
+    TROUPE_TRY(PartialShape whole, tiled(shape, multiples_, false));
+    if (whole != PartialShape(sum.shape()))
+      return invalid_argument("dy is " + sum.shape().text() + ", not " + whole.text());
+    std::vector<Repeated> left = repeated(shape, multiples_);
+    while (left.size() > kMaxRank / 2) {
+      const Repeated last = left.back();
+      left.pop_back();
+      const std::int64_t outer = elements(left, true);
+      TROUPE_TRY(sum, sum_(ctx, sum.reshaped(Shape{outer, last.copies, last.extent}),
+                           {false, true, false}, Shape{outer, last.extent}));
+      left.back().extent *= last.extent;
+    }
+    Ints all;
+    std::vector<bool> copies;
+    for (const Repeated& each : left) {
+      all.insert(all.end(), {each.copies, each.extent});
+      copies.insert(copies.end(), {true, false});
+    }
+    TROUPE_TRY(const Shape view, Shape::make(all));
+    TROUPE_TRY(sum, sum_(ctx, sum.reshaped(view), copies, shape));
+    ctx.set_output(0, std::move(sum));
+    return ok_status();
+  }
+
+ private:
+  const Ints multiples_;
+  cuda::Reducer sum_;
+};
 std::vector<Output> tile_grad(GradContext& c) {
   return {c.g.add("TileGrad", {c.dy[0], c.g.add("Shape", {c.x[0]})},
                   {{"multiples", c.ints_attr("multiples")}})};
@@ -116,7 +207,8 @@ TROUPE_OPS(tile) {
          .shape = tile_shape,
          .grad = tile_grad,
          .doc = "x repeated multiples[i] times along dimension i."})
-      .cpu(make_kernel<Tile>);
+      .cpu(make_kernel<Tile>)
+      .cuda(make_kernel<TileOnGpu>, kPlainTypes);
   r.add({.name = "TileGrad",
          .in = {"dy", "shape: i64"},
          .out = {"dx"},
@@ -126,5 +218,6 @@ TROUPE_OPS(tile) {
          .grad = tile_grad_grad,
          .host = {"shape"},
          .doc = "The sum over the copies that Tile made of a tensor of `shape`: its gradient."})
-      .cpu(typed_kernel<TileGrad, Floats>);
+      .cpu(typed_kernel<TileGrad, Floats>)
+      .cuda(make_kernel<TileGradOnGpu>);
 }

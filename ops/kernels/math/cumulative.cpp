@@ -1,6 +1,9 @@
 // Cumsum, Cumprod, and what the gradient of a product is made of: a linear recurrence.
 #include <fmt/core.h>
 
+#include "ops/cuda/device_kernel.hpp"
+#include "ops/cuda/element_types.hpp"
+#include "ops/cuda/launch.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/indices.hpp"
@@ -122,6 +125,62 @@ struct LinearRecurrence final : Kernel {
   bool reverse, behind;
 };
 
+// Lines are long where a thread alone would take too long for one, and few where there are not
+// enough of them for a GPU. Depends on the shape alone.
+bool few_and_long(std::int64_t lines, std::int64_t n) { return n >= 1024 && lines < 4096; }
+
+class ScanOnGpu final : public cuda::DeviceKernel {
+ public:
+  explicit ScanOnGpu(const KernelSpec& spec)
+      : dtype_(spec.type()),
+        axis_(spec.int_attr("axis")),
+        reverse_(spec.bool_attr("reverse")),
+        recurs_(spec.node.op == "LinearRecurrence"),
+        flag_(spec.bool_attr(recurs_ ? "behind" : "exclusive")) {
+    const std::string type = cuda::element_type(cuda::without_sign(dtype_));
+    if (recurs_) {
+      functions_.push_back({cuda::device_type("RecurrenceLines", {type})});
+      return;
+    }
+    const char* op =
+        spec.node.op == "Cumsum" ? "troupe::formula::SumOf" : "troupe::formula::ProdOf";
+    for (const char* name : {"ScanLines", "ScanBlocks"})
+      functions_.push_back({cuda::device_type(name, {op, type})});
+  }
+
+  std::span<cuda::GpuFunction> functions() override { return functions_; }
+
+  Status compute(KernelContext& ctx) override {
+    const Shape shape = ctx.input(0).shape();
+    if (recurs_ && ctx.input(1).shape() != shape)
+      return invalid_argument(
+          fmt::format("a is {}, b is {}", shape.text(), ctx.input(1).shape().text()));
+    TROUPE_TRY(const int axis, checked_axis(axis_, shape.rank()));
+    TROUPE_TRY(Tensor y,
+               recurs_ ? ctx.allocate(dtype_, shape) : ctx.reuse_or_allocate(0, dtype_, shape));
+    device::ScanArgs args{};
+    args.factors = recurs_ ? ctx.input(0).raw() : nullptr;
+    args.x = ctx.input(recurs_ ? 1 : 0).raw();
+    args.y = y.mutable_raw();
+    args.outer = shape.elements(0, axis), args.n = shape.dim(axis);
+    args.inner = shape.elements(axis + 1, shape.rank());
+    args.reverse = reverse_, args.exclusive = args.behind = flag_;
+    const std::int64_t lines = args.outer * args.inner;
+    const bool by_blocks = !recurs_ && few_and_long(lines, args.n);
+    if (y.elements() != 0)
+      TROUPE_TRY(by_blocks ? cuda::launch(ctx, functions_[1], cuda::block_for_each(lines), &args)
+                           : cuda::launch(ctx, functions_[0], cuda::grid_for(lines), &args));
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  const DType dtype_;
+  const std::int64_t axis_;
+  const bool reverse_, recurs_, flag_;
+  std::vector<cuda::GpuFunction> functions_;
+};
+
 std::vector<Output> cumsum_grad(GradContext& c) {
   return {c.g.add("Cumsum", {c.dy[0]},
                   {{"axis", c.int_attr("axis")},
@@ -186,10 +245,12 @@ OpDef cumulative(std::string name, GradFn grad, std::string doc) {
 
 TROUPE_OPS(cumulative) {
   r.add(cumulative("Cumsum", cumsum_grad, "y[i] = x[0] + ... + x[i] along `axis`."))
-      .cpu(typed_kernel<Cumulative<false>::Of, Numbers>);
+      .cpu(typed_kernel<Cumulative<false>::Of, Numbers>)
+      .cuda(make_kernel<ScanOnGpu>);
   r.add(cumulative("Cumprod", cumprod_grad,
                    "y[i] = x[0] * ... * x[i] along `axis`. The gradient is exact even with zeros."))
-      .cpu(typed_kernel<Cumulative<true>::Of, Numbers>);
+      .cpu(typed_kernel<Cumulative<true>::Of, Numbers>)
+      .cuda(make_kernel<ScanOnGpu>);
   r.add({.name = "LinearRecurrence",
          .in = {"a", "b"},
          .out = {"y"},
@@ -200,5 +261,6 @@ TROUPE_OPS(cumulative) {
          .doc = "y[i] = a[i] * y[i - 1] + b[i] along `axis`, starting from 0; with `reverse` from "
                 "the end. With `behind`, the factor is a[i - 1]. A factor of 0 restarts with b[i], "
                 "even after an infinity or NaN. Used by the gradient of Cumprod."})
-      .cpu(typed_kernel<LinearRecurrence, Floats>);
+      .cpu(typed_kernel<LinearRecurrence, Floats>)
+      .cuda(make_kernel<ScanOnGpu>);
 }

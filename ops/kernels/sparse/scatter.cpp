@@ -71,7 +71,7 @@ void add_scatter(OpTable& table, std::string name, std::string doc, KernelFactor
   OpDef on_values = rule_on_values_op(write);
   on_values.shape = rows_shape;
   on_values.host = write.host;
-  table.add(std::move(write)).cpu(rule);
+  table.add(std::move(write)).cpu(rule).cuda(scatter_rows_on_gpu);
   table.add(std::move(on_values)).cpu(rule);
 }
 

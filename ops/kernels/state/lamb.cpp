@@ -1,8 +1,9 @@
 // ApplyLamb: Adam's step, scaled for each variable by the ratio of its norm to that of the step
 // (You et al., 2020, algorithm 2).
-#include <cmath>
 #include <numeric>
 
+#include "ops/cuda/update.hpp"
+#include "ops/formulas/updates.hpp"
 #include "ops/kernels/state/update.hpp"
 
 using namespace troupe;
@@ -17,15 +18,10 @@ Status adapt(KernelContext& c) {
   TROUPE_TRY(auto v, NewValue<T>::of(c, 2));
   TROUPE_TRY(auto count, NewValue<std::int64_t>::of(c, 3));
   const std::int64_t t = *count.bring(0, 1) += 1;
-  const T lr = scalar_operand<T>(c, 4), beta1 = scalar_operand<T>(c, 5),
-          beta2 = scalar_operand<T>(c, 6), epsilon = scalar_operand<T>(c, 7),
-          decay = scalar_operand<T>(c, 9);
-  const T first = T(1 / (1 - std::pow(double(beta1), double(t))));
-  const T second = T(1 / (1 - std::pow(double(beta2), double(t))));
+  const T* const scalars[] = {c.input(4).data<T>(), c.input(5).data<T>(), c.input(6).data<T>(),
+                              c.input(7).data<T>(), c.input(9).data<T>()};
+  const auto rule = formula::LambStep<T>::of(scalars, t);
   const T* gradient = c.input(8).data<T>();
-  const auto move = [=](T x, T m_i, T v_i) {
-    return first * m_i / (std::sqrt(second * v_i) + epsilon) + decay * x;
-  };
   // The norms are sums over chunks, whose bounds depend on the size alone, in their order.
   const Chunks chunks = elementwise_chunks(var.elements());
   std::vector<double> of_var(std::size_t(chunks.count)), of_move(std::size_t(chunks.count));
@@ -36,25 +32,24 @@ Status adapt(KernelContext& c) {
     const T* g = gradient + r.begin;
     double squares = 0, moves = 0;
     for (std::int64_t k = 0; k < r.size(); ++k) {
-      m_i[k] += (g[k] - m_i[k]) * (1 - beta1);
-      v_i[k] += (g[k] * g[k] - v_i[k]) * (1 - beta2);
-      const T by = move(x[k], m_i[k], v_i[k]);
+      rule.moments(m_i[k], v_i[k], g[k]);
+      const T by = rule.move(x[k], m_i[k], v_i[k]);
       squares += double(x[k]) * double(x[k]);
       moves += double(by) * double(by);
     }
     of_var[std::size_t(i)] = squares;
     of_move[std::size_t(i)] = moves;
   });
-  const double norm = std::sqrt(std::accumulate(of_var.begin(), of_var.end(), 0.0));
-  const double length = std::sqrt(std::accumulate(of_move.begin(), of_move.end(), 0.0));
-  const T rate = norm > 0 && length > 0 ? T(double(lr) * (norm / length)) : lr;
+  const T rate = rule.rate(*scalars[0], std::accumulate(of_var.begin(), of_var.end(), 0.0),
+                           std::accumulate(of_move.begin(), of_move.end(), 0.0));
   Tensor new_m = m.take(), new_v = v.take();
   const T *m_all = new_m.template data<T>(), *v_all = new_v.template data<T>();
   Tensor value = var.take();
   T* x = value.template mutable_data<T>();
   c.parallel(chunks.count, [&](std::int64_t i) {
     const Range r = chunks[i];
-    for (std::int64_t k = r.begin; k < r.end; ++k) x[k] -= rate * move(x[k], m_all[k], v_all[k]);
+    for (std::int64_t k = r.begin; k < r.end; ++k)
+      x[k] -= rate * rule.move(x[k], m_all[k], v_all[k]);
   });
   c.set_output(0, std::move(value));
   c.set_output(1, std::move(new_m));
@@ -70,7 +65,7 @@ Status adapt_any(KernelContext& c) {
 }  // namespace
 
 TROUPE_OPS(lamb) {
-  add_update<kernel<adapt_any>>(
+  add_update<kernel<adapt_any>, cuda::lamb>(
       r, {.name = "ApplyLamb",
           .in = {"var: resource", "m: resource", "v: resource", "step: resource of i64", "lr",
                  "beta1", "beta2", "epsilon", "grad", "decay"},

@@ -1,5 +1,7 @@
 #include "ops/kernels/state/update_rows.hpp"
 
+#include "ops/cuda/update.hpp"
+
 namespace troupe {
 
 Status check_rows(const PartialShape& variable, const PartialShape& indices,
@@ -41,6 +43,25 @@ Status rows_update_shape(InferenceContext& c) {
   for (int i = 0; i < c.outputs(); ++i)
     c.set(i, c.op().in[std::size_t(i)].name == "step" ? PartialShape::scalar() : shape);
   return ok_status();
+}
+
+namespace {
+
+Expected<cuda::PlacedRows> place_rows(const Tensor& variable, const Tensor& indices,
+                                      const Tensor& rows) {
+  TROUPE_TRY(check_rows(PartialShape(variable.shape()), PartialShape(indices.shape()),
+                        PartialShape(rows.shape())));
+  TROUPE_TRY(check_indices(indices, variable.dim(0)));
+  return cuda::PlacedRows{by_place(indices), places(indices)};
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Kernel>> update_rows_on_gpu(const KernelSpec& spec) {
+  return cuda::update_rows(spec, place_rows);
+}
+Expected<std::unique_ptr<Kernel>> scatter_rows_on_gpu(const KernelSpec& spec) {
+  return cuda::scatter_rows(spec, place_rows);
 }
 
 OpDef rows_write(OpDef def) {

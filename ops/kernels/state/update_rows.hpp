@@ -16,14 +16,18 @@ Status check_rows(const PartialShape& variable, const PartialShape& indices,
 // Outputs, of a rule on values, are shaped like the variables they are of.
 Status rows_update_shape(InferenceContext& c);
 
+// The rules of rows on GPUs (ops/cuda/update.hpp).
+Expected<std::unique_ptr<Kernel>> update_rows_on_gpu(const KernelSpec& spec);
+Expected<std::unique_ptr<Kernel>> scatter_rows_on_gpu(const KernelSpec& spec);
+
 // Definitions of a write of rows, and of what it does to values.
 OpDef rows_write(OpDef def);
 OpDef rows_rule_on_values(const OpDef& write);
 template <KernelFactory kRule>
-void add_rows_write(OpTable& table, OpDef def) {
+OpTable::Entry add_rows_write(OpTable& table, OpDef def) {
   const OpDef write = rows_write(std::move(def));
-  table.add(write).cpu(kRule);
   table.add(rows_rule_on_values(write)).cpu(kRule);
+  return table.add(write).cpu(kRule);
 }
 
 // As add_update(), of a rule of rows: `def` without these two operands.
@@ -31,7 +35,7 @@ OpDef rows_update(OpDef def);
 template <KernelFactory kRule>
 void add_rows_update(OpTable& table, OpDef def) {
   const OpDef update = rows_update(std::move(def));
-  add_rows_write<kRule>(table, update);
+  add_rows_write<kRule>(table, update).cuda(update_rows_on_gpu);
   add_rows_write<only_when<kRule>>(table, only_when(update));
 }
 
