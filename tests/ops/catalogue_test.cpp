@@ -179,7 +179,7 @@ TEST_CASE("an op's file and its kernels are told") {
   CHECK(entry("MatMul").group == "math");
   CHECK(entry("MatMul").devices == std::vector<std::string>{"CPU", "CUDA", "FAKE"});
   // What runs on the host beside a GPU is not the GPU's.
-  CHECK(entry("ApplyLamb").devices == std::vector<std::string>{"CPU", "FAKE"});
+  CHECK(entry("ApplyLambWhen").devices == std::vector<std::string>{"CPU", "FAKE"});
   CHECK(entry("If").devices.empty());
   CHECK(entry("ArgMax").dtypes().starts_with("f32"));
   for (const CatalogueEntry& e : all_ops()) CHECK_MESSAGE(!e.file.empty(), e.op->def.name);
