@@ -97,7 +97,7 @@ const ArgSpec& output_arg(const OpInfo& op, const NodeDef& node, std::size_t fla
 
 std::string resource_name(const NodeDef& handle) {
   std::string shared = string_attr(handle, "shared_name");
-  return shared.empty() ? handle.name : shared;
+  return shared.empty() ? original_name(handle) : shared;
 }
 
 std::string resource_container(const NodeDef& handle) { return string_attr(handle, "container"); }
@@ -116,6 +116,15 @@ std::string original_name(const NodeDef& node) {
   const std::string suffix = replica_name("", node.replica);
   if (!node.name.ends_with(suffix)) return node.name;  // of a graph that says so itself
   return node.name.substr(0, node.name.size() - suffix.size());
+}
+
+bool is_dataset(const NodeDef& node, const OpRegistry& ops) {
+  const OpInfo& op = op_of(node, ops);
+  return is_handle(op.def.role) && op.def.external.resource == "dataset";
+}
+
+bool is_replicas_dataset(const NodeDef& node, const OpRegistry& ops) {
+  return node.replica >= 0 && is_dataset(node, ops);
 }
 
 void sort_control(NodeDef& node) {

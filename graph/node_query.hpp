@@ -59,12 +59,15 @@ std::size_t handle_inputs(const GraphDef& graph, const NodeDef& node);
 const ArgSpec& input_arg(const OpInfo& op, const NodeDef& node, std::size_t flat);
 const ArgSpec& output_arg(const OpInfo& op, const NodeDef& node, std::size_t flat);
 // A resource is what its kind, container and name say; several handle nodes may mean the same.
-std::string resource_name(const NodeDef& handle);       // shared_name, or the node's name
+std::string resource_name(const NodeDef& handle);       // shared_name, or the original_name
 std::string resource_container(const NodeDef& handle);  // "" is the default one
 std::string resource_key(const NodeDef& handle, const OpRegistry& ops);
 // The name without the suffix that replication gave it: what keys random numbers.
 std::string original_name(const NodeDef& node);
 std::string replica_name(std::string_view name, std::int32_t replica);
+bool is_dataset(const NodeDef& node, const OpRegistry& ops);  // a handle of one
+// Whether it is a replica's own handle of a dataset, in the replica's task.
+bool is_replicas_dataset(const NodeDef& node, const OpRegistry& ops);
 // Brings the control edges of a node into their usual form: ascending, each once.
 void sort_control(NodeDef& node);
 // `status` with "in node 'x'" and the line that created the node.

@@ -158,7 +158,7 @@ CompiledStepDraft SessionGraphs::compile(Work work) {
   draft.graph = std::move(compiled).value();
   for (const Plan& plan : draft.graph.plans)
     for (const ResourceRef& resource : plan.resources)
-      if (!resource.name.empty())
+      if (!resource.name.empty() && !is_replicas_dataset(resource.def, ops_.ops))
         placed_.emplace(resource_key(resource.def, ops_.ops),
                         DeviceName::parse(plan.device).value());
   std::map<std::uint64_t, LoadGraph> since;  // most tasks lack the same nodes

@@ -50,9 +50,11 @@ void tick_soon(DatasetSelf self) {
   self->send(self, Tick{});
 }
 
-Expected<std::vector<Tensor>> make(Pipeline& pipeline, std::uint64_t position) try {
+Expected<std::vector<Tensor>> make(DatasetState& s, Pipeline& pipeline,
+                                   std::uint64_t position) try {
   const FloatEnvironment as_in_kernels;
-  return pipeline.element(position);
+  return pipeline.element(position,
+                          [&](std::uint64_t other) { return s.read_ahead->awaited(other); });
 } catch (const std::bad_alloc&) {
   return resource_exhausted("no memory for an element of a dataset");
 } catch (const std::length_error&) {
@@ -63,7 +65,7 @@ Expected<std::vector<Tensor>> element(DatasetState& s, std::uint64_t position) {
   if (auto made = s.ahead.extract(position); !made.empty()) return std::move(made.mapped());
   Expected<Pipeline>& pipeline = opened(s);
   if (!pipeline.ok()) return pipeline.status();
-  return make(*pipeline, position);
+  return make(s, *pipeline, position);
 }
 
 void serve(DatasetSelf self, const ResourceCall& message) {
@@ -86,7 +88,7 @@ void make_ahead(DatasetSelf self) {
   if (!next || !s.pipeline || !s.pipeline->ok()) return;
   Pipeline& pipeline = **s.pipeline;
   if (auto end = pipeline.elements(); end && *next >= *end) return;
-  auto made = make(pipeline, *next);
+  auto made = make(s, pipeline, *next);
   const bool ok = made.ok();
   // The end, or an error: reported when the element is requested.
   s.ahead.emplace(*next, std::move(made));

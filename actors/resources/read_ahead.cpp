@@ -17,6 +17,7 @@ auto first_of(Lines& lines) {
 bool ReadAhead::asked(std::uint32_t replica, std::uint64_t position, std::uint64_t elements) {
   const std::uint64_t following = position + elements;
   auto [at, first] = lines_.try_emplace(replica, Line{following, elements});
+  all_known_ = all_known_ || !first;
   Line& line = at->second;
   const bool goes_on = line.stride == elements && position <= line.next &&
                        line.next <= following + most_ * elements &&
@@ -24,6 +25,13 @@ bool ReadAhead::asked(std::uint32_t replica, std::uint64_t position, std::uint64
   if (!goes_on) line = {following, elements};
   line.next = std::max(line.next, following);
   return !first && !goes_on;
+}
+
+bool ReadAhead::awaited(std::uint64_t position) const {
+  const auto comes_to = [&](const auto& line) {
+    return position % line.second.stride == line.second.next % line.second.stride;
+  };
+  return !all_known_ || std::any_of(lines_.begin(), lines_.end(), comes_to);
 }
 
 std::optional<std::uint64_t> ReadAhead::next(std::size_t held) const {

@@ -20,6 +20,10 @@ class ReadAhead {
   // from its last position (a resumed job, a new pass): elements held for it are of no use.
   bool asked(std::uint32_t replica, std::uint64_t position, std::uint64_t elements);
 
+  // Whether a replica of this process may come to this position. Which replicas these are is known
+  // once one of them has requested an element for a second run.
+  bool awaited(std::uint64_t position) const;
+
   // The element to make next, if `held` are already waiting.
   std::optional<std::uint64_t> next(std::size_t held) const;
   // The element from next() was made.
@@ -32,6 +36,7 @@ class ReadAhead {
   };
   const std::uint64_t most_;
   std::map<std::uint32_t, Line> lines_;  // by replica
+  bool all_known_ = false;               // has a line for each replica of this process
 };
 
 }  // namespace troupe

@@ -80,6 +80,11 @@ class Placer {
  private:
   bool is_feed(NodeId id) const { return graph_.nodes[id].op == kFeedOp; }
   Role role(NodeId id) const { return role_of(graph_.nodes[id], ops_); }
+  // Whether it is a handle of what is in one place. Replicas read a dataset wherever they are.
+  bool has_home(NodeId id) const {
+    const NodeDef& node = graph_.nodes[id];
+    return is_handle(role(id)) && !is_replicas_dataset(node, ops_);
+  }
 
   // The smaller id stands for a set, so that groups come in the order of their first nodes.
   NodeId find(NodeId id) { return sets_.find(id); }
@@ -94,7 +99,7 @@ class Placer {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       const NodeDef& node = graph_.nodes[id];
       if (is_feed(id)) continue;
-      if (is_handle(role(id)))
+      if (has_home(id))
         join(id, by_resource.try_emplace(resource_key(node, ops_), id).first->second);
       for (std::size_t i = 0; i < handle_inputs(graph_, node); ++i) join(id, node.inputs[i].node);
       for (const std::string& other : node.colocate) {
@@ -121,7 +126,7 @@ class Placer {
       if (is_feed(id)) continue;
       auto constraint = constraint_of(id);
       if (!constraint.ok()) continue;  // constrain() reports the error
-      if (is_handle(role(id)))
+      if (has_home(id))
         if (auto at = target_.fixed.find(resource_key(graph_.nodes[id], ops_));
             at != target_.fixed.end())
           constraint = at->second;
@@ -175,7 +180,7 @@ class Placer {
       for (NodeId id : group.members) {
         if (!is_handle(role(id))) continue;
         group.holds_resource = true;
-        TROUPE_TRY(fix(group, id));
+        if (has_home(id)) TROUPE_TRY(fix(group, id));
         TROUPE_TRY(constrain(group, id));
       }
       const DeviceName of_handles = group.constraint;

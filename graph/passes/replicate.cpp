@@ -42,8 +42,8 @@ struct PerReplica {
 };
 
 // `own`: nodes that are copied for other reasons.
-PerReplica find_per_replica(const GraphDef& graph, const Frames& frames, const OpRegistry& ops,
-                            const std::vector<bool>& own) {
+PerReplica find_copied(const GraphDef& graph, const Frames& frames, const OpRegistry& ops,
+                       const std::vector<bool>& own) {
   PerReplica out{std::vector<bool>(graph.nodes.size(), false),
                  std::vector<bool>(graph.nodes.size(), false)};
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
@@ -107,11 +107,29 @@ std::vector<std::string> tasks_of(const Target& target) {
   return out;
 }
 
-// A loop is copied as a whole: if anything in it is copied, all of it is.
-PerReplica find_per_replica(const GraphDef& graph, const Frames& frames, const OpRegistry& ops) {
+// Datasets that each replica reads in its own task, so that no elements are sent. An element
+// depends on its number only, whoever reads it. A dataset stays single if it, or what reads it, is
+// asked to be somewhere.
+std::vector<bool> find_own_datasets(const GraphDef& graph, const OpRegistry& ops) {
   std::vector<bool> own(graph.nodes.size(), false);
+  const auto anywhere = [](const NodeDef& node) {
+    return node.device.empty() && node.colocate.empty();
+  };
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const NodeDef& node = graph.nodes[id];
+    own[id] = is_dataset(node, ops) && anywhere(node);
+    if (anywhere(node)) continue;
+    for (std::size_t i = 0; i < handle_inputs(graph, node); ++i) own[node.inputs[i].node] = false;
+  }
+  return own;
+}
+
+// A loop is copied as a whole: if anything in it is copied, all of it is. `own`: nodes that are
+// copied in any case.
+PerReplica find_per_replica(const GraphDef& graph, const Frames& frames, const OpRegistry& ops,
+                            std::vector<bool> own) {
   for (;;) {
-    PerReplica found = find_per_replica(graph, frames, ops, own);
+    PerReplica found = find_copied(graph, frames, ops, own);
     bool more = false;
     for (NodeId id = 0; id < graph.nodes.size(); ++id)
       for (std::uint32_t f = frames.of_node[id]; f != 0; f = frames.frames[f].parent) {
@@ -130,9 +148,12 @@ class Copier {
       : step_(step),
         ops_(*target.ops),
         n_(step.replicas),
-        found_(find_per_replica(step.graph, frames, ops_)),
-        per_replica_(found_.copied),
         tasks_(tasks_of(target)),
+        found_(find_per_replica(step.graph, frames, ops_,
+                                tasks_.size() > 1
+                                    ? find_own_datasets(step.graph, ops_)
+                                    : std::vector<bool>(step.graph.nodes.size(), false))),
+        per_replica_(found_.copied),
         own_lists_(find_own_lists()),
         copies_(step.graph.nodes.size()),
         out_(step) {}
@@ -407,10 +428,10 @@ class Copier {
   StepGraph& step_;
   const OpRegistry& ops_;
   const std::int32_t n_;
+  const std::vector<std::string> tasks_;
   const PerReplica found_;
   const std::vector<bool>& per_replica_;
   std::map<NodeId, NodeId> triggers_;  // after all copies of an old node
-  const std::vector<std::string> tasks_;
   const std::vector<bool> own_lists_;  // single nodes of which each replica has a copy as well
   std::vector<std::vector<NodeId>> copies_;
   std::unordered_map<std::string_view, NodeId> ids_;  // by name

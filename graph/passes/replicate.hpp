@@ -18,7 +18,9 @@ inline constexpr std::string_view kReplicasAlike = "replicate: alike: ";
 //     its own replica (and for all copies of a write).
 //   - A fetched copy is the mean in replica order if it is a float scalar, else replica 0's.
 //   - If the target has W > 1 tasks, replica r's copies go to task r % W, unless the node is
-//     constrained, runs where its resource is, or picks rows of a large variable.
+//     constrained, runs where its resource is, or picks rows of a large variable. The handle of a
+//     dataset is copied, too, unless it or a reader of it is constrained: all copies are handles of
+//     the same dataset, and each task reads the elements of its replicas.
 // With one replica nothing changes. If all replicas would compute the same, because what a write
 // reduces is fed and a feed is not split, a note begins with kReplicasAlike.
 Status replicate(StepGraph& step, const Target& target);

@@ -25,10 +25,10 @@ std::optional<std::uint64_t> Pipeline::elements() const {
   return known == kEndless ? std::nullopt : known;
 }
 
-Expected<std::vector<Tensor>> Pipeline::element(std::uint64_t number) {
+Expected<std::vector<Tensor>> Pipeline::element(std::uint64_t number, Awaited awaited) {
   if (auto end = elements(); end && number >= *end) return dataset_ended(*end);
   if (auto kept = kept_.extract(number); !kept.empty()) return checked(number, kept.mapped());
-  TROUPE_TRY(seek(number));
+  TROUPE_TRY(seek(number, awaited));
   if (!pass_) return dataset_ended(*end_);
   TROUPE_TRY(const auto next, advance());
   if (!next) return dataset_ended(*end_);
@@ -59,12 +59,12 @@ Expected<std::vector<Tensor>> Pipeline::checked(std::uint64_t number,
 }
 
 // Moves the pass to that element. If it does not exist, there is no pass and the end is known.
-Status Pipeline::seek(std::uint64_t number) {
+Status Pipeline::seek(std::uint64_t number, Awaited awaited) {
   if (pass_ && position_ == number) {
     remember();
     return ok_status();
   }
-  keep_until(number);
+  keep_until(number, awaited);
   remember();
   if (end_ ? number >= *end_ : pass_ && position_ == number) return ok_status();
   auto after = remembered_.upper_bound(number);
@@ -81,11 +81,18 @@ Status Pipeline::seek(std::uint64_t number) {
   return ok_status();
 }
 
-// Keeps the elements of a short step, since going back for them would be slow. An error in one of
-// them does not concern the requested element: the pass is dropped, and seek() makes a new one.
-void Pipeline::keep_until(std::uint64_t number) {
+// Keeps the awaited elements of a short step, since going back for them would be slow. An error in
+// one of them does not concern the requested element: the pass is dropped, and seek() makes a new
+// one.
+void Pipeline::keep_until(std::uint64_t number, Awaited awaited) {
   if (!pass_ || last_->direct() || position_ > number || number - position_ > kMostKept) return;
   while (position_ < number) {
+    std::uint64_t others = 0;
+    while (position_ + others < number && !awaited(position_ + others)) ++others;
+    if (others > 0) {
+      if (!skip_to(position_ + others).ok() || !pass_) return;
+      continue;
+    }
     const std::uint64_t at = position_;
     auto next = advance();
     if (!next.ok() || !*next) return;

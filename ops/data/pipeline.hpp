@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/function_ref.hpp"
 #include "ops/data/stage.hpp"
 
 namespace troupe {
@@ -16,8 +17,9 @@ namespace troupe {
 //
 // It keeps its position after the last element, so reading in order is sequential. If all stages
 // are direct (Stage::direct), any other position is reached at once. Otherwise the elements between
-// are skipped, from the nearest of a few remembered positions or from the start. Elements skipped
-// by a short step forwards are kept for later requests, since replicas ask in any order.
+// are skipped, from the nearest of a few remembered positions or from the start. Of elements that a
+// short step forwards passes, those that others will request are kept, since replicas ask in any
+// order.
 //
 // One user at a time.
 class Pipeline {
@@ -30,14 +32,19 @@ class Pipeline {
   // The number of elements, if known: that of a stream is known only at its end.
   std::optional<std::uint64_t> elements() const;
 
+  // Whether somebody will request the element of that number, too.
+  using Awaited = FunctionRef<bool(std::uint64_t)>;
   // Past the end: dataset_ended().
-  Expected<std::vector<Tensor>> element(std::uint64_t number);
+  Expected<std::vector<Tensor>> element(std::uint64_t number, Awaited awaited);
+  Expected<std::vector<Tensor>> element(std::uint64_t number) {
+    return element(number, [](std::uint64_t) { return true; });
+  }
 
  private:
-  Status seek(std::uint64_t number);
+  Status seek(std::uint64_t number, Awaited awaited);
   Expected<std::optional<Example>> advance();
   Status skip_to(std::uint64_t number);
-  void keep_until(std::uint64_t number);
+  void keep_until(std::uint64_t number, Awaited awaited);
   Expected<std::vector<Tensor>> checked(std::uint64_t number, const Example& element) const;
   void remember();
 

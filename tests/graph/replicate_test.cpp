@@ -181,6 +181,37 @@ TEST_CASE("replicas go round the tasks, and keep to their resources") {
       if (!info.handles.empty()) CHECK(info.handles[0] < plan.resources.size());
 }
 
+TEST_CASE("each replica reads its elements in its own task, and none are sent") {
+  CompiledGraph c = must_compile(training(), request({"loss"}, {"group"}), 3, {kCpu, kCpu1});
+  for (int r = 0; r < 3; ++r) {
+    const Found next = find(c, "next/replica_" + std::to_string(r));
+    CHECK(next.plan->device == (r == 1 ? kCpu1 : kCpu));
+    const ResourceRef& read = next.plan->resources[next.info().resource];
+    CHECK(read.kind == "dataset");
+    CHECK(read.name == "data");  // one position of the job for all of them
+    CHECK(int_attr(next.info(), "replicas") == 3);
+    const PlanNode& node = next.plan->nodes[next.node];
+    for (std::uint32_t e = 0; e < node.edges; ++e)
+      CHECK(next.plan->info[next.plan->edges[node.first_edge + e].node].def.op != "_Send");
+  }
+  for (const Plan& plan : c.plans)
+    CHECK(std::count_if(plan.resources.begin(), plan.resources.end(),
+                        [](const ResourceRef& r) { return r.kind == "dataset"; }) == 1);
+}
+
+TEST_CASE("a dataset that is asked to be somewhere, or whose reader is, is read there alone") {
+  for (const char* constrained : {"data", "next"}) {
+    CAPTURE(constrained);
+    Maker g = training();
+    for (NodeDef& node : g.def.nodes)
+      if (node.name == constrained) node.device = kCpu1;
+    CompiledGraph c = must_compile(g, request({"loss"}, {"group"}), 3, {kCpu, kCpu1});
+    for (int r = 0; r < 3; ++r)
+      CHECK(find(c, "next/replica_" + std::to_string(r)).plan->device == kCpu1);
+    CHECK(find(c, "product/replica_0").plan->device == kCpu);
+  }
+}
+
 TEST_CASE("a kernel that reduces is given every copy, and what follows is computed once") {
   Maker g;
   Port draw = g.add("Draw", "draw");

@@ -41,6 +41,28 @@ TEST_CASE("replicas of one process take turns") {
   CHECK(made(ahead) == Elements{2, 3, 4, 5});
 }
 
+TEST_CASE("replicas of other processes come to no element of this one's") {
+  ReadAhead ahead(0);
+  const auto awaited = [&](std::uint64_t begin) {
+    Elements all;
+    for (std::uint64_t position = begin; position < begin + 4; ++position)
+      if (ahead.awaited(position)) all.push_back(position);
+    return all;
+  };
+  ahead.asked(1, 1, 4);
+  CHECK(awaited(0) == Elements{0, 1, 2, 3});  // others may follow
+  ahead.asked(3, 3, 4);
+  CHECK(awaited(4) == Elements{4, 5, 6, 7});
+  ahead.asked(3, 7, 4);
+  CHECK(awaited(4) == Elements{5, 7});
+  ahead.asked(1, 5, 4);
+  CHECK(awaited(8) == Elements{9, 11});
+  ahead.asked(1, 10, 4);  // a step of one replica has taken an element
+  CHECK(awaited(12) == Elements{14, 15});
+  ahead.asked(3, 12, 4);
+  CHECK(awaited(12) == Elements{12, 14});
+}
+
 TEST_CASE("an element that is asked for again, or before it is made, changes nothing") {
   ReadAhead ahead(2);
   ahead.asked(0, 0, 1);
