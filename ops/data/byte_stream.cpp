@@ -4,9 +4,13 @@
 
 #include <algorithm>
 
+#include "ops/data/append_bytes.hpp"
+
 namespace troupe {
 
-constexpr std::size_t kBuffer = std::size_t{64} << 10;
+constexpr std::size_t kBuffer = std::size_t{64} << 10, kFirstPart = std::size_t{1} << 10;
+// Calls of the kernel take time, and what is read should still be near when it is checked.
+constexpr std::size_t kDirectPart = std::size_t{256} << 10;
 
 // Decompresses a file's content with zlib.
 class Inflater {
@@ -73,7 +77,8 @@ class Inflater {
   bool usable_ = false, ended_ = false;
 };
 
-ByteStream::ByteStream(DataFilePtr file) : file_(std::move(file)), buffer_(kBuffer, '\0') {}
+ByteStream::ByteStream(DataFilePtr file)
+    : file_(std::move(file)), buffer_(kBuffer, '\0'), part_(kBuffer) {}
 ByteStream::ByteStream(const ByteStream& other)
     : file_(other.file_),
       inflater_(other.inflater_ ? std::make_unique<Inflater>(*other.inflater_) : nullptr),
@@ -81,7 +86,8 @@ ByteStream::ByteStream(const ByteStream& other)
       begin_(other.begin_),
       end_(other.end_),
       offset_(other.offset_),
-      read_(other.read_) {}
+      read_(other.read_),
+      part_(other.part_) {}
 ByteStream::ByteStream(ByteStream&&) noexcept = default;
 ByteStream& ByteStream::operator=(ByteStream&&) noexcept = default;
 ByteStream::~ByteStream() = default;
@@ -110,19 +116,48 @@ Status ByteStream::refill() {
     end_ = *read;
     return ok_status();
   }
-  const std::size_t part = std::min<std::uint64_t>(buffer_.size(), file_->size() - read_);
+  const std::size_t part = std::min<std::uint64_t>(part_, file_->size() - read_);
   TROUPE_TRY(file_->read_at(read_, std::span(buffer_).first(part)));
   read_ += part;
   end_ = part;
+  part_ = std::min(2 * part_, kBuffer);
   return ok_status();
 }
 
-Expected<std::uint64_t> ByteStream::read(std::uint64_t bytes, std::string& out) {
+// A part of the next bytes of a plain file, when the buffer is empty. Behind the last part it reads
+// a little more into the buffer: what begins there is often looked at next.
+Expected<std::uint64_t> ByteStream::read_directly(std::uint64_t bytes, std::string& out) {
+  const std::uint64_t part = std::min({bytes, std::uint64_t{kDirectPart}, file_->size() - read_});
+  const std::uint64_t more =
+      part < bytes ? 0 : std::min<std::uint64_t>(kFirstPart, file_->size() - read_ - part);
+  TROUPE_TRY(append_bytes(out, std::size_t(part), [&](std::span<char> to) {
+    return file_->read_both_at(read_, to, std::span(buffer_).first(std::size_t(more)));
+  }));
+  read_ += part + more;
+  offset_ += part;
+  begin_ = 0;
+  end_ = std::size_t(more);
+  part_ = kFirstPart;
+  return part;
+}
+
+Expected<std::uint64_t> ByteStream::read(std::uint64_t bytes, std::string& out, Part each) {
+  // Of packed content nobody knows how much there is.
+  const std::uint64_t known = (end_ - begin_) + (inflater_ ? 0 : file_->size() - read_);
+  out.reserve(out.size() + std::size_t(std::min(bytes, known)));
   for (std::uint64_t left = bytes; left > 0;) {
+    if (begin_ == end_ && !inflater_ && left >= kFirstPart) {
+      TROUPE_TRY(const std::uint64_t part, read_directly(left, out));
+      if (part == 0) return bytes - left;
+      each(std::string_view(out).substr(out.size() - std::size_t(part)));
+      left -= part;
+      continue;
+    }
     TROUPE_TRY(const std::string_view all, chunk());
     if (all.empty()) return bytes - left;
     const std::size_t part = std::min<std::uint64_t>(all.size(), left);
     out.append(all.substr(0, part));
+    each(all.substr(0, part));
     consume(part);
     left -= part;
   }
@@ -136,6 +171,7 @@ Expected<std::uint64_t> ByteStream::skip(std::uint64_t bytes) {
       const std::uint64_t part = std::min(left, file_->size() - read_);
       read_ += part;
       offset_ += part;
+      if (part >= kFirstPart) part_ = kFirstPart;
       return bytes - (left - part);
     }
     TROUPE_TRY(const std::string_view all, chunk());

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/function_ref.hpp"
 #include "ops/data/data_file.hpp"
 
 namespace troupe {
@@ -14,8 +15,10 @@ class Inflater;
 // How content is compressed: not at all, or with a gzip or a zlib header.
 enum class Wrapping { none, gzip, zlib };
 
-// Reads forwards through a buffer of 64 KiB. A copy continues independently from the same position;
-// it copies the buffer and, for packed content, its input and zlib's state. One user at a time.
+// Reads forwards through a buffer of 64 KiB. Where much of a plain file is wanted or skipped, it is
+// not read through the buffer, and what follows is read in small parts at first. A copy continues
+// independently from the same position; it copies the buffer and, for packed content, its input and
+// zlib's state. One user at a time.
 class ByteStream {
  public:
   // Detects gzip by the first bytes.
@@ -37,7 +40,12 @@ class ByteStream {
   }
   // Appends the next `bytes` bytes to `out`, or all that are left; returns how many. Allocates only
   // for bytes that exist.
-  Expected<std::uint64_t> read(std::uint64_t bytes, std::string& out);
+  Expected<std::uint64_t> read(std::uint64_t bytes, std::string& out) {
+    return read(bytes, out, [](std::string_view) {});
+  }
+  // Also tells each part while the processor has it near.
+  using Part = FunctionRef<void(std::string_view)>;
+  Expected<std::uint64_t> read(std::uint64_t bytes, std::string& out, Part each);
   // Skips bytes, in a plain file without reading.
   Expected<std::uint64_t> skip(std::uint64_t bytes);
   std::uint64_t offset() const { return offset_; }  // of the next byte, in the content
@@ -46,6 +54,7 @@ class ByteStream {
  private:
   explicit ByteStream(DataFilePtr file);
   Status refill();
+  Expected<std::uint64_t> read_directly(std::uint64_t bytes, std::string& out);
 
   DataFilePtr file_;
   std::unique_ptr<Inflater> inflater_;  // of packed content
@@ -53,6 +62,7 @@ class ByteStream {
   std::size_t begin_ = 0, end_ = 0;  // of the valid part of the buffer
   std::uint64_t offset_ = 0;         // of begin_, in the content
   std::uint64_t read_ = 0;           // bytes of a plain file read so far
+  std::size_t part_;                 // of a plain file to read next
 };
 
 // A file's whole content, unpacked; resource_exhausted if it is longer than `most` bytes.

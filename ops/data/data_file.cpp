@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -62,14 +63,22 @@ class LocalFile final : public DataFile {
   std::uint64_t size() const override { return std::uint64_t(identity_.size); }
 
   Status read_at(std::uint64_t offset, std::span<char> out) const override {
+    return read_both_at(offset, out, {});
+  }
+  Status read_both_at(std::uint64_t offset, std::span<char> first,
+                      std::span<char> second) const override {
     TROUPE_TRY(const auto descriptor, opened());
-    while (!out.empty()) {
-      const ssize_t n = ::pread(descriptor->get(), out.data(), out.size(), off_t(offset));
+    const std::uint64_t end = offset + first.size() + second.size();
+    while (offset < end) {
+      const iovec both[] = {{first.data(), first.size()}, {second.data(), second.size()}};
+      const ssize_t n = ::preadv(descriptor->get(), both, 2, off_t(offset));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return file_error(name_, "read", errno);
-      if (n == 0) return failed_precondition(shorter(name_, offset + out.size()));
+      if (n == 0) return failed_precondition(shorter(name_, end));
       offset += std::uint64_t(n);
-      out = out.subspan(std::size_t(n));
+      const std::size_t in_first = std::min(std::size_t(n), first.size());
+      first = first.subspan(in_first);
+      second = second.subspan(std::size_t(n) - in_first);
     }
     return ok_status();
   }

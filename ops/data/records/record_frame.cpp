@@ -26,17 +26,23 @@ void append_number(std::string& out, T value) {
 
 }  // namespace
 
-std::uint32_t record_checksum(std::string_view bytes) {
+void RecordChecksum::add(std::string_view bytes) {
   constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // ISA-L counts in an int
-  std::uint32_t crc = ~0u;
   while (!bytes.empty()) {
     const std::string_view part = bytes.substr(0, kMostAtOnce);
     // It only reads, whatever its signature says.
     auto* data = reinterpret_cast<unsigned char*>(const_cast<char*>(part.data()));
-    crc = crc32_iscsi(data, int(part.size()), crc);
+    crc_ = crc32_iscsi(data, int(part.size()), crc_);
     bytes.remove_prefix(part.size());
   }
-  return std::rotr(~crc, 15) + 0xa282ead8u;
+}
+
+std::uint32_t RecordChecksum::value() const { return std::rotr(~crc_, 15) + 0xa282ead8u; }
+
+std::uint32_t record_checksum(std::string_view bytes) {
+  RecordChecksum checksum;
+  checksum.add(bytes);
+  return checksum.value();
 }
 
 std::optional<std::uint64_t> record_length(std::string_view head) {
@@ -45,8 +51,8 @@ std::optional<std::uint64_t> record_length(std::string_view head) {
   return load_number<std::uint64_t>(head);
 }
 
-bool ends_record(std::string_view record, std::string_view tail) {
-  return load_number<std::uint32_t>(tail) == record_checksum(record);
+bool ends_record(const RecordChecksum& record, std::string_view tail) {
+  return load_number<std::uint32_t>(tail) == record.value();
 }
 
 std::string record_head(std::uint64_t length) {

@@ -82,11 +82,12 @@ Expected<bool> RecordStream::next(std::string& record) {
                  " are allowed");
   }
   std::string tail;
-  const auto n = stream_.read(*length, record);
+  RecordChecksum checksum;
+  const auto n = stream_.read(*length, record, [&](std::string_view part) { checksum.add(part); });
   const auto rest = n.ok() ? stream_.read(kRecordTail, tail) : n;
   if (!rest.ok()) return broken(rest.status());
   if (*n < *length || *rest < kRecordTail) return ends_early();
-  if (ends_record(record, tail)) return true;
+  if (ends_record(checksum, tail)) return true;
   goes_on_ = true;
   return wrong("its content has another checksum");
 }

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "ops/data/records/record_frame.hpp"
+#include "ops/data/records/record_stream.hpp"
 #include "tests/ops/data/gzip.hpp"
 #include "tests/ops/data/values.hpp"
 
@@ -62,8 +63,10 @@ TEST_CASE("a frame is what TensorFlow writes") {
   CHECK(frame.size() == 12 + 3 + 4);
   CHECK(frame.substr(0, 8) == std::string("\3\0\0\0\0\0\0\0", 8));
   CHECK(record_length(frame.substr(0, 12)) == 3);
-  CHECK(ends_record("abc", frame.substr(15)));
-  CHECK_FALSE(ends_record("abd", frame.substr(15)));
+  RecordChecksum abc, abd;
+  abc.add("a"), abc.add(""), abc.add("bc"), abd.add("abd");
+  CHECK(ends_record(abc, frame.substr(15)));
+  CHECK_FALSE(ends_record(abd, frame.substr(15)));
   CHECK_FALSE(record_length(std::string(12, '\0')));
 }
 
@@ -387,4 +390,83 @@ TEST_CASE("records of fixed length lie between a header and a footer, in any num
                             data::fixed_records({"a"}, 1, {.header = -1}),
                             data::fixed_records(std::vector<std::string>(), 1)})
     CHECK(wrong.signature().status().code() == Code::invalid_argument);
+}
+
+namespace {
+
+class ReadCounted final : public DataFile {
+ public:
+  ReadCounted(DataFilePtr file, std::uint64_t& bytes) : file_(std::move(file)), bytes_(bytes) {}
+  const std::string& name() const override { return file_->name(); }
+  std::uint64_t size() const override { return file_->size(); }
+  Status read_at(std::uint64_t offset, std::span<char> out) const override {
+    bytes_ += out.size();
+    return file_->read_at(offset, out);
+  }
+  Status read_both_at(std::uint64_t offset, std::span<char> first,
+                      std::span<char> second) const override {
+    bytes_ += first.size() + second.size();
+    return file_->read_both_at(offset, first, second);
+  }
+
+ private:
+  DataFilePtr file_;
+  std::uint64_t& bytes_;
+};
+
+}  // namespace
+
+TEST_CASE("a stream that is read and skipped in parts of any size has the bytes of its file") {
+  constexpr std::uint64_t kSeed = 31;
+  Random random(kSeed);
+  INFO("seed " << kSeed);
+  std::string content(3'000'000, '\0');
+  for (char& byte : content) byte = char(random());
+  const DataDirectory files;
+  const std::string path = files.write("bytes", content);
+  for (int round = 0; round < 20; ++round) {
+    ByteStream stream = ByteStream::open_as(open_local_file(path).value(), Wrapping::none);
+    std::uint64_t at = 0;
+    while (at < content.size()) {
+      const std::uint64_t n = random.below(std::uint64_t{1} << random.below(20));
+      const std::uint64_t there = std::min<std::uint64_t>(n, content.size() - at);
+      if (random.below(3) == 0) {
+        REQUIRE(stream.skip(n).value() == there);
+      } else {
+        std::string out = "kept", parts;
+        REQUIRE(stream.read(n, out, [&](std::string_view part) { parts += part; }).value() ==
+                there);
+        REQUIRE(out == "kept" + content.substr(at, there));
+        REQUIRE(parts == content.substr(at, there));
+      }
+      at += there;
+      REQUIRE(stream.offset() == at);
+      if (random.below(8) == 0) stream = ByteStream(ByteStream(stream));
+    }
+    std::string rest;
+    CHECK(stream.read(1, rest).value() == 0);
+  }
+}
+
+TEST_CASE("of large records that are passed over little is read, and of others no more than once") {
+  std::string content;
+  for (int i = 0; i < 64; ++i) content += framed(std::string(100'000, char('a' + i % 26)));
+  std::uint64_t bytes = 0;
+  const auto open = [&] {
+    bytes = 0;
+    return RecordStream::open(std::make_shared<ReadCounted>(memory_file("records", content), bytes),
+                              data::Packing::none, 1 << 20)
+        .value();
+  };
+  std::string record;
+  RecordStream all = open();
+  while (all.next(record).value()) CHECK(record.size() == 100'000);
+  CHECK(bytes == content.size());
+  RecordStream some = open();
+  for (int i = 0; i < 16; ++i) {  // one of four replicas
+    REQUIRE(some.next(record).value());
+    CHECK(record[0] == char('a' + 4 * i % 26));
+    REQUIRE(some.skip(3).value() == 3);
+  }
+  CHECK(bytes < content.size() / 4 + 100'000);
 }
