@@ -139,8 +139,8 @@ struct Group {
 // The channel's comes first whatever was asked: it forks, and after it there are threads.
 constexpr Group kGroups[] = {
     {"channel", channel_rows},   {"async", bench_async, true}, {"embedding", bench_embedding, true},
-    {"executor", executor_rows}, {"kernels", kernel_group},    {"soak", bench_soak, true},
-    {"step", bench_step},        {"train", bench_train}};
+    {"executor", executor_rows}, {"input", bench_input, true}, {"kernels", kernel_group},
+    {"soak", bench_soak, true},  {"step", bench_step},         {"train", bench_train}};
 
 Status check_groups(const std::vector<std::string>& wanted) {
   std::vector<std::string> known;
@@ -164,15 +164,18 @@ bool chosen(const BenchOptions& options, std::string_view group, bool by_name = 
 // Before minutes are spent on the other groups.
 Status check_peer(const BenchOptions& options) {
   const bool train = chosen(options, "train");
-  const bool others = chosen(options, "step") || chosen(options, "executor");
+  const bool input = chosen(options, "input", true);
+  const bool others = chosen(options, "step") || chosen(options, "executor") || input;
   if (options.beside("torch") && !train && !chosen(options, "kernels") &&
-      !chosen(options, "embedding", true))
+      !chosen(options, "embedding", true) && !input)
     return invalid_argument(
-        "--peer torch is of the groups embedding, kernels and train, of which none was chosen");
+        "--peer torch is of the groups embedding, input, kernels and train, of which none was "
+        "chosen");
   if (options.beside("torch")) TROUPE_TRY(TorchPeer::find().status());
   if (options.beside("tensorflow") && !train && !others)
     return invalid_argument(
-        "--peer tensorflow is of the groups executor, step and train, of which none was chosen");
+        "--peer tensorflow is of the groups executor, input, step and train, of which none was "
+        "chosen");
   if (options.beside("tensorflow")) return TensorflowPeer::find().status();
   return ok_status();
 }
@@ -231,8 +234,10 @@ void add_bench(CommandLine& line) {
   auto options = std::make_shared<BenchOptions>();
   auto cluster = std::make_shared<std::string>("local");
   Command c = line.command("bench", "Measure, e.g. troupe bench step --output json");
-  c.option("groups", options->groups,
-           "executor, step, channel, kernels, train (default: these five), async, embedding, soak");
+  c.option(
+      "groups", options->groups,
+      "executor, step, channel, kernels, train (default: these five), async, embedding, input, "
+      "soak");
   c.option("--only", options->only, "run only rows whose name contains this");
   c.option("--peer", options->peers, "also run torch, tensorflow or both, in turns with our rows")
       .one_of({"torch", "tensorflow"})
@@ -240,7 +245,7 @@ void add_bench(CommandLine& line) {
   c.option("--rounds", options->rounds, "number of rounds; figures are their medians")
       .within(1, 1000);
   c.option("--threads", options->threads,
-           "compute threads; one row for each number given (train and embedding only)")
+           "compute threads; one row for each number given (train, embedding and input only)")
       .within(1, 1024);
   c.option("--cluster", *cluster,
            "local: one process; local:W: W worker processes (train and embedding only)");

@@ -16,12 +16,12 @@ namespace troupe {
 // What was asked of `troupe bench`.
 struct BenchOptions {
   std::vector<std::string> groups;  // executor, step, channel, kernels, train, async, embedding,
-                                    // soak; empty: the first five
+                                    // input, soak; empty: the first five
   std::string only;                 // rows whose name contains this
   std::vector<std::string>
       peers;  // "torch", "tensorflow": run these in the same call, where they have the row
   int rounds = 5;
-  // Of the rows train.* and embedding.*: one for each number of threads, on this cluster.
+  // Of the rows train.*, embedding.* and input.*: one for each number of threads, on this cluster.
   std::vector<int> threads = {1, 2};
   Cluster cluster;
 
@@ -72,6 +72,14 @@ Expected<std::vector<BenchRow>> bench_soak(const BenchOptions& options);
 // step with sparse gradients, in turns. Runs only when it is named: it takes 1 GB, twice with a
 // peer.
 Expected<std::vector<BenchRow>> bench_embedding(const BenchOptions& options);
+
+// Rows input.tfrecord.{large,small} in MB/s: a file of records of 110,000 or 1,000 bytes, in the
+// page cache, beside read(2) of it; input.jpeg in images/s: pictures of 500 x 375 pixels, beside
+// libjpeg-turbo. Here a larger ratio is better. Rows input.{images,records}.t{1,2} in us an
+// example: pictures in folders, resized to 224 x 224, in batches of 32, and tf.Example messages of
+// 784 pixels in batches of 128, through a session; with peers beside the fastest mode of PyTorch's
+// DataLoader and of tf.data on the same files, in turns. Runs only when it is named.
+Expected<std::vector<BenchRow>> bench_input(const BenchOptions& options);
 
 // Rows async.{two_clients,pipelined}.{checked,immediate} in steps/s: training steps of two clients
 // on two workers beside those of one, and up to four at once over two FAKE devices beside one after

@@ -22,6 +22,8 @@ class TensorflowPeer {
   // modes, where it runs on two as a graph.
   Expected<std::vector<PeerStep>> loop(std::string_view name, bool two_devices) const;
 
+  const std::string& python() const { return python_; }
+
  private:
   Expected<std::vector<PeerStep>> ready(const std::string& model, int threads,
                                         std::initializer_list<const char*> modes) const;

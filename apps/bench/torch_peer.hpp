@@ -21,6 +21,8 @@ class TorchPeer {
   // that MKL would not take there by itself.
   Expected<std::vector<PeerStep>> step(std::string_view model, int threads) const;
 
+  const std::string& python() const { return python_; }
+
  private:
   explicit TorchPeer(std::string python) : python_(std::move(python)) {}
   std::string python_;

@@ -54,7 +54,7 @@ TEST_CASE("without TensorFlow the benchmark beside it says so, and how to get it
   }
   Ended other = shell_command(bench + "channel --peer tensorflow");
   CHECK(other.code == 2);
-  CHECK_MESSAGE(contains(other.err, "of the groups executor, step and train"), other.err);
+  CHECK_MESSAGE(contains(other.err, "of the groups executor, input, step and train"), other.err);
 }
 
 TEST_CASE("a library that tells MKL to take its fast path is made with a C compiler") {
