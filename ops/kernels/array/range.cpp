@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <type_traits>
 
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
@@ -95,9 +96,12 @@ class RangeOnGpu final : public cuda::DeviceKernel {
     TROUPE_TRY(std::int64_t n, range_length<T>(ctx.input(0), ctx.input(1), ctx.input(2)));
     TROUPE_TRY(Tensor y, ctx.allocate(dtype_of<T>, Shape{n}));
     const T start = *ctx.input(0).data<T>(), delta = *ctx.input(2).data<T>();
-    device::RangeArgs args{y.mutable_raw(),      n,
-                           double(start),        double(delta),
-                           std::uint64_t(start), std::uint64_t(delta)};
+    device::RangeArgs args{};
+    args.to = y.mutable_raw(), args.n = n;
+    if constexpr (std::is_integral_v<T>)
+      args.first = std::uint64_t(start), args.step = std::uint64_t(delta);
+    else
+      args.start = double(start), args.delta = double(delta);
     if (n != 0) TROUPE_TRY(cuda::launch(ctx, function_, cuda::grid_for(n), &args));
     ctx.set_output(0, std::move(y));
     return ok_status();
