@@ -294,6 +294,16 @@ TEST_CASE("shutdown ends peers on both sides and can be repeated") {
   CHECK(!p.b->connect({"127.0.0.1", p.port}, "", 1s).ok());
 }
 
+TEST_CASE("shutdown ends when the peers have closed, not at the next look after them") {
+  TransportLimits limits;
+  limits.heartbeat = 10min;
+  limits.silence = 30min;
+  Pair p(with_secret(), limits);
+  REQUIRE(p.up);
+  p.b->shutdown();
+  CHECK(p.at_a.wait_down(p.to_b).code() == Code::cancelled);
+}
+
 TEST_CASE("a tensor without credit ends the peer on both sides") {
   Pair p(Security::plaintext());
   REQUIRE(p.up);

@@ -252,6 +252,7 @@ void Connection::discard() {
   ssize_t n = ::recv(fd_.get(), staging.data(), staging.size(), 0);
   if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return;
   close();
+  owner_.left(*this);
 }
 
 // --- sending ------------------------------------------------------------------------------------

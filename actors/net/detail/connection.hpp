@@ -40,6 +40,7 @@ class Connection : public IoShard::Source,
     virtual void tensor(Connection& c, const TensorHeader& header, Buffer bytes) = 0;
     virtual void drained(Connection& c) = 0;
     virtual void ended(Connection& c, Status why) = 0;  // once; not after close()
+    virtual void left(Connection& c) = 0;               // after linger(): the peer has closed, too
   };
   using Clock = std::chrono::steady_clock;
 

@@ -129,6 +129,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
   void tensor(Connection& c, const TensorHeader& header, Buffer bytes) override;
   void drained(Connection& c) override;
   void ended(Connection& c, Status why) override;
+  void left(Connection&) override { check_idle(); }
 
   // On the control thread, in peering.cpp.
   void accept_all(Listener& listener);
