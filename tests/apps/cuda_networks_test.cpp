@@ -108,21 +108,21 @@ struct Block : nn::Module {
 // Two blocks of a GPT over characters.
 std::vector<Tensor> train_blocks(bool gpu) {
   Graph g(8);
-  auto [x, y] = data::tales(2000, {.window = 12, .stride = 5})
+  auto [x, y] = data::tales(2000, {.window = 4, .stride = 3})
                     .shuffle(400, 1)
                     .repeat()
-                    .batch(6, data::Remainder::drop)
+                    .batch(2, data::Remainder::drop)
                     .outputs(g);
   struct Net : nn::Module {
     using Module::Module;
     nn::Embedding tokens{*this, "tokens", 128, 16, {.stddev = 0.1}};
-    nn::Embedding places{*this, "places", 12, 16, {.stddev = 0.1}};
+    nn::Embedding places{*this, "places", 4, 16, {.stddev = 0.1}};
     Block first{*this, "first"}, second{*this, "second"};
     nn::LayerNorm norm{*this, "norm", 16};
     nn::Linear head{*this, "head", 16, 128};
   } net(g.scope("net"));
   const Output zero = constant(g, std::int64_t{0}), one = constant(g, std::int64_t{1});
-  const Output place = range(zero, constant(g, std::int64_t{12}), one);
+  const Output place = range(zero, constant(g, std::int64_t{4}), one);
   const Output h = net.second(net.first(net.tokens(x) + net.places(place)));
   Output loss = mean(softmax_cross_entropy(net.head(net.norm(h)), y));
   const auto gradients = optim::clip_by_global_norm(optim::gradients(loss), 1);
