@@ -56,7 +56,7 @@ for kind in images records; do
     pid=$!
     # After the next checkpoint, and a moment.
     if ((killed < kills)); then
-      newest() { ls "$scratch/$kind.job" 2>/dev/null | sort -V | tail -n 1; }
+      newest() { (ls "$scratch/$kind.job" 2>/dev/null || true) | sort -V | tail -n 1; }
       before=$(newest)
       while [[ $(newest) == "$before" ]] && kill -0 $pid 2>/dev/null; do :; done
       for ((spin = RANDOM; spin > 0; --spin)); do :; done
