@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "actors/resources/request.hpp"
 #include "actors/worker/dataset_reads.hpp"
 
 namespace troupe {

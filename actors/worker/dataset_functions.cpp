@@ -6,6 +6,7 @@
 #include "actors/worker/load_plan.hpp"
 #include "core/hash.hpp"
 #include "devices/cpu/cpu_device.hpp"
+#include "graph/compile.hpp"
 #include "graph/control/functions/ops.hpp"
 #include "graph/import.hpp"
 #include "graph/node_hash.hpp"

@@ -6,6 +6,7 @@
 #include "ops/formulas/reduction.hpp"
 #include "ops/kernels/support/columns.hpp"
 #include "ops/kernels/support/typed.hpp"
+#include "ops/kernels/support/types.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;

@@ -2,6 +2,7 @@
 #include "ops/cuda/elementwise.hpp"
 #include "ops/formulas/arithmetic.hpp"
 #include "ops/kernels/state/update.hpp"
+#include "ops/kernels/support/types.hpp"
 
 using namespace troupe;
 
