@@ -51,7 +51,6 @@ Status fold_rows(const KernelContext& ctx, const GpuFunction& fold, const Tensor
 
 class RowFolder {
  public:
-  using Nothing = cuda::Nothing;
   // `fold` as for fold_type(). `wraps`: signed integers have the bits
   // of unsigned ones.
   RowFolder(const std::string& fold, DType dtype, bool wraps);

@@ -1,5 +1,6 @@
 #include "ops/cuda/update.hpp"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -21,6 +22,33 @@ struct Operands {
   std::vector<int> scalars;
 };
 
+// The new values and the step count, whose memory `args` has. Also fills in what the rule reads.
+Expected<std::vector<Tensor>> begin_update(const KernelContext& ctx, DType dtype,
+                                           const Operands& operands, device::UpdateArgs& args) {
+  args.n = ctx.input(0).elements();
+  std::vector<Tensor> results;
+  for (int i = 0; i < operands.values; ++i) {
+    args.old_values[i] = ctx.input(i).raw();
+    TROUPE_TRY(Tensor now, ctx.reuse_or_allocate(i, dtype, ctx.input(i).shape()));
+    args.new_values[i] = now.mutable_raw();
+    results.push_back(std::move(now));
+  }
+  if (operands.step >= 0) {
+    args.step = ctx.input(operands.step).raw();
+    TROUPE_TRY(Tensor step, ctx.allocate(DType::i64, Shape{}));
+    args.new_step = step.mutable_raw();
+    results.push_back(std::move(step));
+  }
+  args.gradient = ctx.input(operands.gradient).raw();
+  for (std::size_t i = 0; i < operands.scalars.size(); ++i)
+    args.scalars[i] = ctx.input(operands.scalars[i]).raw();
+  return results;
+}
+
+void set_outputs(KernelContext& ctx, std::vector<Tensor> results) {
+  for (std::size_t i = 0; i < results.size(); ++i) ctx.set_output(int(i), std::move(results[i]));
+}
+
 class Update final : public DeviceKernel {
  public:
   Update(DType dtype, const std::string& rule, Operands operands)
@@ -32,26 +60,10 @@ class Update final : public DeviceKernel {
 
   Status compute(KernelContext& ctx) override {
     device::UpdateArgs args{};
-    args.n = ctx.input(0).elements();
-    std::vector<Tensor> results;
-    for (int i = 0; i < operands_.values; ++i) {
-      args.old_values[i] = ctx.input(i).raw();
-      TROUPE_TRY(Tensor now, ctx.reuse_or_allocate(i, dtype_, ctx.input(i).shape()));
-      args.new_values[i] = now.mutable_raw();
-      results.push_back(std::move(now));
-    }
-    if (operands_.step >= 0) {
-      args.step = ctx.input(operands_.step).raw();
-      TROUPE_TRY(Tensor step, ctx.allocate(DType::i64, Shape{}));
-      args.new_step = step.mutable_raw();
-      results.push_back(std::move(step));
-    }
-    args.gradient = ctx.input(operands_.gradient).raw();
-    for (std::size_t i = 0; i < operands_.scalars.size(); ++i)
-      args.scalars[i] = ctx.input(operands_.scalars[i]).raw();
+    TROUPE_TRY(std::vector<Tensor> results, begin_update(ctx, dtype_, operands_, args));
     // Also without elements, for the step count.
     TROUPE_TRY(launch(ctx, function_, grid_for(args.n), &args));
-    for (std::size_t i = 0; i < results.size(); ++i) ctx.set_output(int(i), std::move(results[i]));
+    set_outputs(ctx, std::move(results));
     return ok_status();
   }
 
@@ -97,6 +109,12 @@ RowsRule rows_rule(const KernelSpec& spec) {
   return rule("DescendStep", 1);
 }
 
+// Copies what is at `from` to `now`, unless it is there.
+Status bring(const KernelContext& ctx, const GpuFunction& copy, const void* from, Tensor& now) {
+  if (now.raw() == from) return ok_status();
+  return copy_elements(ctx, copy, from, now.mutable_raw(), now.elements());
+}
+
 class UpdateRows final : public DeviceKernel {
  public:
   UpdateRows(const KernelSpec& spec, PlaceRows place)
@@ -109,36 +127,25 @@ class UpdateRows final : public DeviceKernel {
   std::span<GpuFunction> functions() override { return functions_; }
 
   Status compute(KernelContext& ctx) override {
-    const int indices = ctx.inputs() - 2, first_scalar = rule_.values + rule_.counts;
-    const Tensor& rows = ctx.input(indices + 1);
-    TROUPE_TRY(const PlacedRows placed, place_(ctx.input(0), ctx.input(indices), rows));
-    TROUPE_TRY(const RowGroups groups, RowGroups::of(ctx, placed.order, placed.places));
+    const int indices = ctx.inputs() - 2;
+    Operands operands{.values = rule_.values, .gradient = indices + 1};
+    if (rule_.counts) operands.step = rule_.values;
+    for (int i = rule_.values + rule_.counts; i < indices; ++i) operands.scalars.push_back(i);
     const Shape shape = ctx.input(0).shape();
+    TROUPE_TRY(const PlacedRows placed,
+               place_(ctx.input(0), ctx.input(indices), ctx.input(operands.gradient)));
+    TROUPE_TRY(const RowGroups groups, RowGroups::of(ctx, placed.order, placed.places));
     device::UpdateRowsArgs args{};
-    std::vector<Tensor> results;
-    for (int i = 0; i < rule_.values; ++i) {
-      TROUPE_TRY(Tensor now, ctx.reuse_or_allocate(i, dtype_, shape));
-      const void* old = ctx.input(i).raw();
-      if (now.raw() != old)
-        TROUPE_TRY(copy_elements(ctx, functions_[1], old, now.mutable_raw(), now.elements()));
-      args.update.old_values[i] = args.update.new_values[i] = now.mutable_raw();
-      results.push_back(std::move(now));
-    }
-    if (rule_.counts) {
-      args.update.step = ctx.input(rule_.values).raw();
-      TROUPE_TRY(Tensor step, ctx.allocate(DType::i64, Shape{}));
-      args.update.new_step = step.mutable_raw();
-      results.push_back(std::move(step));
-    }
-    for (int i = first_scalar; i < indices; ++i)
-      args.update.scalars[i - first_scalar] = ctx.input(i).raw();
-    args.update.gradient = rows.raw();
+    TROUPE_TRY(std::vector<Tensor> results, begin_update(ctx, dtype_, operands, args.update));
+    for (int i = 0; i < operands.values; ++i)  // other rows stay as they are
+      TROUPE_TRY(bring(ctx, functions_[1], args.update.old_values[i], results[std::size_t(i)]));
+    std::copy_n(args.update.new_values, operands.values, args.update.old_values);
     args.groups = groups.there.raw();
     args.inner = shape.elements(1, shape.rank());
     args.groups_count = args.inner == 0 ? 0 : groups.count;
     // Also without rows, for the step count.
     TROUPE_TRY(launch(ctx, functions_[0], grid_for(args.groups_count * args.inner), &args));
-    for (std::size_t i = 0; i < results.size(); ++i) ctx.set_output(int(i), std::move(results[i]));
+    set_outputs(ctx, std::move(results));
     return ok_status();
   }
 
@@ -168,8 +175,7 @@ class ScatterRows final : public DeviceKernel {
     const Shape shape = old.shape();
     const void* from = old.raw();
     TROUPE_TRY(Tensor now, ctx.reuse_or_allocate(0, dtype_, shape));
-    if (now.raw() != from)
-      TROUPE_TRY(copy_elements(ctx, functions_[1], from, now.mutable_raw(), now.elements()));
+    TROUPE_TRY(bring(ctx, functions_[1], from, now));
     const RowView view{1, shape.dim(0), shape.elements(1, shape.rank())};
     TROUPE_TRY(const RowGroups groups, RowGroups::of(ctx, placed.order, placed.places));
     TROUPE_TRY(fold_rows(ctx, functions_[0], rows, groups, view, now));
@@ -194,35 +200,21 @@ class Lamb final : public DeviceKernel {
 
   Status compute(KernelContext& ctx) override {
     device::LambArgs args{};
-    device::UpdateArgs& update = args.update;
-    update.n = ctx.input(0).elements();
-    std::vector<Tensor> results;
-    for (int i = 0; i < 3; ++i) {
-      update.old_values[i] = ctx.input(i).raw();
-      TROUPE_TRY(Tensor now, ctx.reuse_or_allocate(i, dtype_, ctx.input(i).shape()));
-      update.new_values[i] = now.mutable_raw();
-      results.push_back(std::move(now));
-    }
-    update.step = ctx.input(3).raw();
-    TROUPE_TRY(Tensor step, ctx.allocate(DType::i64, Shape{}));
-    update.new_step = step.mutable_raw();
-    results.push_back(std::move(step));
-    update.gradient = ctx.input(8).raw();
-    const int scalars[] = {4, 5, 6, 7, 9};
-    for (int i = 0; i < 5; ++i) update.scalars[i] = ctx.input(scalars[i]).raw();
-    const Grid grid = grid_for(update.n);
+    TROUPE_TRY(std::vector<Tensor> results, begin_update(ctx, dtype_, operands_, args.update));
+    const Grid grid = grid_for(args.update.n);
     args.blocks = grid.blocks;
     TROUPE_TRY(Tensor sums, ctx.allocate(DType::f64, Shape{2 * args.blocks + 1}));
     args.sums = sums.mutable_raw();
     TROUPE_TRY(launch(ctx, functions_[0], grid, &args));
     TROUPE_TRY(launch(ctx, functions_[1], block_for_each(1), &args));
     TROUPE_TRY(launch(ctx, functions_[2], grid, &args));
-    for (std::size_t i = 0; i < results.size(); ++i) ctx.set_output(int(i), std::move(results[i]));
+    set_outputs(ctx, std::move(results));
     return ok_status();
   }
 
  private:
   const DType dtype_;
+  const Operands operands_{.values = 3, .step = 3, .gradient = 8, .scalars = {4, 5, 6, 7, 9}};
   std::array<GpuFunction, 3> functions_;
 };
 

@@ -203,7 +203,7 @@ class SegmentFoldOnGpu final : public cuda::DeviceKernel {
   DType dtype_;
   bool sorted_;
   cuda::RowFolder fold_;
-  cuda::RowFolder::Nothing nothing_;
+  cuda::Nothing nothing_;
 };
 template <Fold F, bool Sorted>
 Expected<std::unique_ptr<Kernel>> folding_on_gpu(const KernelSpec& spec) {
