@@ -6,6 +6,7 @@
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
+#include "ops/cuda/matmul.hpp"
 #include "ops/cuda/moves.hpp"
 #include "ops/device/arguments.hpp"
 #include "ops/kernels/nn/lstm_sizes.hpp"
@@ -30,16 +31,10 @@ class Lstm : public DeviceKernel {
   // y [m, n] = a b, of a [m, k], or a's transpose, and b [k, n], or b's.
   Status product(const KernelContext& c, const void* a, bool transpose_a, const void* b,
                  bool transpose_b, void* y, std::int64_t m, std::int64_t n, std::int64_t k) const {
-    device::MatMulArgs args{};
+    device::MatMulArgs args = matmul_args(m, n, k, transpose_a, transpose_b);
     args.a = a, args.b = b, args.y = y;
-    args.m = m, args.n = n, args.k = k, args.count = 1;
-    args.a_row = transpose_a ? 1 : k, args.a_column = transpose_a ? m : 1;
-    args.b_row = transpose_b ? 1 : n, args.b_column = transpose_b ? k : 1;
     if (m * n == 0) return ok_status();
     return launch(c, functions_[1], block_for_each_tile(1, m, n), &args);
-  }
-  Expected<Tensor> state(const KernelContext& c, const LstmSizes& s) const {
-    return c.allocate(dtype_, Shape{s.batch, s.hidden});
   }
   // Element `i`.
   template <class P>

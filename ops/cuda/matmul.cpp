@@ -7,9 +7,18 @@
 #include "ops/cuda/launch.hpp"
 #include "ops/cuda/moves.hpp"
 #include "ops/detail/matmul_sizes.hpp"
-#include "ops/device/arguments.hpp"
 
 namespace troupe::cuda {
+
+device::MatMulArgs matmul_args(std::int64_t m, std::int64_t n, std::int64_t k, bool transpose_a,
+                               bool transpose_b) {
+  device::MatMulArgs args{};
+  args.m = m, args.n = n, args.k = k, args.count = 1;
+  args.a_row = transpose_a ? 1 : k, args.a_column = transpose_a ? m : 1;
+  args.b_row = transpose_b ? 1 : n, args.b_column = transpose_b ? k : 1;
+  return args;
+}
+
 namespace {
 
 // MatMul, or BatchMatMul, over leading dimensions that broadcast.
@@ -33,14 +42,9 @@ class MatMul final : public DeviceKernel {
     TROUPE_TRY(const auto sizes,
                detail::matmul_sizes(last_two(a), transpose_a_, last_two(b), transpose_b_));
     TROUPE_TRY(const auto meet, Broadcast<2>::of({&of_a, &of_b}));
-    device::MatMulArgs args{};
-    args.m = sizes.m, args.n = sizes.n, args.k = sizes.k;
+    device::MatMulArgs args = matmul_args(sizes.m, sizes.n, sizes.k, transpose_a_, transpose_b_);
     args.count = meet.elements();
     args.walk = walk_of<2>(meet);
-    args.a_row = transpose_a_ ? 1 : args.k;
-    args.a_column = transpose_a_ ? args.m : 1;
-    args.b_row = transpose_b_ ? 1 : args.n;
-    args.b_column = transpose_b_ ? args.k : 1;
     std::vector<std::int64_t> dims(meet.out().dims().begin(), meet.out().dims().end());
     dims.insert(dims.end(), {args.m, args.n});
     TROUPE_TRY(Shape shape, Shape::make(dims));

@@ -3,9 +3,14 @@
 
 #include <memory>
 
+#include "ops/device/arguments.hpp"
 #include "ops/op.hpp"
 
 namespace troupe::cuda {
+
+// Of one product, [m, k] by [k, n], of which a factor may lie transposed; without the tensors.
+device::MatMulArgs matmul_args(std::int64_t m, std::int64_t n, std::int64_t k, bool transpose_a,
+                               bool transpose_b);
 
 // MatMul and BatchMatMul, of attributes transpose_a and transpose_b.
 Expected<std::unique_ptr<Kernel>> matmul(const KernelSpec& spec);
