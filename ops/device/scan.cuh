@@ -6,6 +6,18 @@
 
 namespace troupe::device {
 
+// Where the elements of a line are, in its order.
+struct Line {
+  std::int64_t first, n, inner;
+  bool reverse;
+  __device__ static Line of(const ScanArgs& a, std::int64_t line) {
+    return {line / a.inner * a.n * a.inner + line % a.inner, a.n, a.inner, a.reverse};
+  }
+  __device__ std::int64_t at(std::int64_t i) const {
+    return first + (reverse ? n - 1 - i : i) * inner;
+  }
+};
+
 // One after the other. A thread for each line.
 template <class Op, class T>
 struct ScanLines {
@@ -13,10 +25,10 @@ struct ScanLines {
   using S = Compute<T>;
   __device__ static void run(const Args& a) {
     for (std::int64_t o = first_element(); o < a.outer * a.inner; o += element_step()) {
-      const std::int64_t first = o / a.inner * a.n * a.inner + o % a.inner;
+      const Line line = Line::of(a, o);
       S so_far = Op::template start<S>();
       for (std::int64_t i = 0; i < a.n; ++i) {
-        const std::int64_t at = first + (a.reverse ? a.n - 1 - i : i) * a.inner;
+        const std::int64_t at = line.at(i);
         const S before = so_far;
         so_far = Op{}(before, load(static_cast<const T*>(a.x)[at]));
         static_cast<T*>(a.y)[at] = Store<T>::of(a.exclusive ? before : so_far);
@@ -37,15 +49,12 @@ struct ScanBlocks {
     auto& tile = block_shared<S[kTile]>();
     auto& sums = block_shared<S[2][kThreads], 1>();
     const int thread = int(threadIdx.x);
-    for (std::int64_t line = blockIdx.x; line < a.outer * a.inner; line += gridDim.x) {
-      const std::int64_t first = line / a.inner * a.n * a.inner + line % a.inner;
-      const auto place = [&](std::int64_t i) {
-        return first + (a.reverse ? a.n - 1 - i : i) * a.inner;
-      };
+    for (std::int64_t o = blockIdx.x; o < a.outer * a.inner; o += gridDim.x) {
+      const Line line = Line::of(a, o);
       S carried = Op::template start<S>();
       for (std::int64_t begin = 0; begin < a.n; begin += kTile) {
         for (int i = thread; i < kTile; i += kThreads)
-          tile[i] = begin + i < a.n ? S(load(static_cast<const T*>(a.x)[place(begin + i)]))
+          tile[i] = begin + i < a.n ? S(load(static_cast<const T*>(a.x)[line.at(begin + i)]))
                                     : Op::template start<S>();
         __syncthreads();
         S own[kEach];
@@ -61,7 +70,7 @@ struct ScanBlocks {
         carried = Op{}(carried, all);
         __syncthreads();
         for (int i = thread; i < kTile && begin + i < a.n; i += kThreads)
-          static_cast<T*>(a.y)[place(begin + i)] = Store<T>::of(tile[i]);
+          static_cast<T*>(a.y)[line.at(begin + i)] = Store<T>::of(tile[i]);
         __syncthreads();  // before both are written again
       }
     }
@@ -90,10 +99,10 @@ struct RecurrenceLines {
   using S = Compute<T>;
   __device__ static void run(const Args& a) {
     for (std::int64_t o = first_element(); o < a.outer * a.inner; o += element_step()) {
-      const std::int64_t first = o / a.inner * a.n * a.inner + o % a.inner;
+      const Line line = Line::of(a, o);
       S y = S(0), last = S(0);
       for (std::int64_t i = 0; i < a.n; ++i) {
-        const std::int64_t at = first + (a.reverse ? a.n - 1 - i : i) * a.inner;
+        const std::int64_t at = line.at(i);
         const S mine = load(static_cast<const T*>(a.factors)[at]), factor = a.behind ? last : mine;
         const S b = load(static_cast<const T*>(a.x)[at]);
         y = factor == S(0) ? b : b + factor * y;
