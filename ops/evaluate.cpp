@@ -8,6 +8,28 @@
 #include "devices/kernel_call.hpp"
 
 namespace troupe {
+
+Expected<std::vector<Tensor>> call_with(Kernel& kernel, std::vector<Tensor> inputs,
+                                        std::size_t outputs, const KernelPlace& place,
+                                        bool in_place, const RandomState& random) {
+  std::vector<Slot> slots(inputs.size()), made(outputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) slots[i].tensor = std::move(inputs[i]);
+  std::vector<std::uint32_t> indices(slots.size()), readers(slots.size(), 1);
+  std::iota(indices.begin(), indices.end(), 0u);
+  KernelContext ctx({.slots = slots.data(),
+                     .input_slots = indices.data(),
+                     .readers = in_place ? readers.data() : nullptr,
+                     .outputs = made.data(),
+                     .inputs = std::uint16_t(slots.size()),
+                     .n_outputs = std::uint16_t(outputs),
+                     .place = &place,
+                     .random = random});
+  TROUPE_TRY(call_kernel(kernel, ctx));
+  std::vector<Tensor> results;
+  for (Slot& slot : made) results.push_back(std::move(slot.tensor));
+  return results;
+}
+
 namespace {
 
 Expected<std::vector<Tensor>> run(const OpTable& table, const NodeDef& node,
@@ -16,30 +38,17 @@ Expected<std::vector<Tensor>> run(const OpTable& table, const NodeDef& node,
   const FloatEnvironment kernels_own;
   TROUPE_TRY(auto* op, table.ops.lookup(node.op));
   TROUPE_TRY(auto kernel, table.kernels.make(node, *op, "CPU"));
-  std::vector<Slot> slots(inputs.size()), outputs(node.out_types.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) slots[i].tensor = std::move(inputs[i]);
-  std::vector<std::uint32_t> indices(slots.size()), readers(slots.size(), 1);
-  std::iota(indices.begin(), indices.end(), 0u);
   InlineLanes inline_lanes;
   const KernelPlace place{.device = &device,
                           .lanes = options.lanes != nullptr ? options.lanes : &inline_lanes};
-  KernelContext ctx({.slots = slots.data(),
-                     .input_slots = indices.data(),
-                     .readers = options.in_place ? readers.data() : nullptr,
-                     .outputs = outputs.data(),
-                     .inputs = std::uint16_t(slots.size()),
-                     .n_outputs = std::uint16_t(outputs.size()),
-                     .place = &place,
-                     .random = options.random});
-  TROUPE_TRY(call_kernel(*kernel, ctx));
-  std::vector<Tensor> results;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].tensor.dtype() != node.out_types[i])
+  TROUPE_TRY(std::vector<Tensor> results,
+             call_with(*kernel, std::move(inputs), node.out_types.size(), place, options.in_place,
+                       options.random));
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (results[i].dtype() != node.out_types[i])
       return internal_error(fmt::format("kernel of {} produced {} at output {}, not {}", node.op,
-                                        dtype_name(outputs[i].tensor.dtype()), i,
+                                        dtype_name(results[i].dtype()), i,
                                         dtype_name(node.out_types[i])));
-    results.push_back(std::move(outputs[i].tensor));
-  }
   return results;
 }
 

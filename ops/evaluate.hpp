@@ -16,6 +16,12 @@ struct EvaluateOptions {
   bool in_place = false;  // inputs that nobody else holds may be overwritten
 };
 
+// Calls a kernel outside of steps; returns its outputs. `in_place`: it may overwrite inputs that
+// nobody else holds.
+Expected<std::vector<Tensor>> call_with(Kernel& kernel, std::vector<Tensor> inputs,
+                                        std::size_t outputs, const KernelPlace& place,
+                                        bool in_place, const RandomState& random = {});
+
 // Runs the CPU kernel of `node` on host tensors and returns its outputs. `device` gives memory; it
 // must be a CPU. Errors carry the node's site and name it.
 Expected<std::vector<Tensor>> evaluate(const OpTable& table, const NodeDef& node,

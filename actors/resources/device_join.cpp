@@ -2,7 +2,8 @@
 
 #include <array>
 
-#include "devices/kernel_call.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/evaluate.hpp"
 
 namespace troupe {
 namespace {
@@ -17,19 +18,9 @@ Expected<std::unique_ptr<Kernel>> kernel_of(const OpTable& ops, NodeDef node, DT
   return ops.kernels.make(node, *op, *device.name().type);
 }
 
-Expected<Tensor> scalar_of(DType dtype, std::size_t n) {
-  switch (dtype) {
-    case DType::f32:
-      return Tensor::scalar(float(n));
-    case DType::f64:
-      return Tensor::scalar(double(n));
-    case DType::i32:
-      return Tensor::scalar(std::int32_t(n));
-    case DType::i64:
-      return Tensor::scalar(std::int64_t(n));
-    default:
-      return unimplemented("a mean over replicas of " + std::string(dtype_name(dtype)));
-  }
+// As on a CPU, contributions of other types are not divided.
+bool can_divide(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 || dtype == DType::i64;
 }
 
 }  // namespace
@@ -52,38 +43,36 @@ Expected<Tensor> DeviceJoin::sum(std::vector<Tensor> parts, Lanes& lanes) const 
   return result(*add_, std::move(parts), lanes);
 }
 
+Expected<Tensor> DeviceJoin::mean(std::vector<Tensor> parts, Lanes& lanes) const {
+  const std::size_t n = parts.size();
+  TROUPE_TRY(Tensor all, sum(std::move(parts), lanes));
+  return quotient(std::move(all), n, lanes);
+}
+
 Expected<Tensor> DeviceJoin::rows(std::vector<Tensor> parts, Lanes& lanes) const {
-  return result(*concat_, std::move(parts), lanes);
+  const std::size_t n = parts.size();
+  TROUPE_TRY(Tensor all, result(*concat_, std::move(parts), lanes));
+  return is_float(dtype_) ? quotient(std::move(all), n, lanes) : Expected<Tensor>(std::move(all));
 }
 
 Expected<Tensor> DeviceJoin::quotient(Tensor x, std::size_t n, Lanes& lanes) const {
-  TROUPE_TRY(const Tensor number, scalar_of(dtype_, n));
+  if (!can_divide(dtype_))
+    return unimplemented("a mean over replicas of " + std::string(dtype_name(dtype_)));
+  TROUPE_TRY(const Tensor number, scalar_of(dtype_, std::uint64_t(n)));
   return result(*divide_, {std::move(x), number}, lanes);
 }
 
 Expected<Tensor> DeviceJoin::result(Kernel& kernel, std::vector<Tensor> inputs,
                                     Lanes& lanes) const {
-  const std::size_t n = inputs.size();
-  std::vector<Slot> slots(n + 1);
-  std::vector<std::uint32_t> order(n), readers(n + 1, 1);
-  for (std::size_t i = 0; i < n; ++i) {
-    order[i] = std::uint32_t(i);
-    slots[i].tensor = std::move(inputs[i]);
-    if (slots[i].tensor.space() == device_.space()) continue;
-    Tensor here = std::move(slots[i].tensor);
-    TROUPE_TRY(slots[i].tensor, Tensor::make(here.dtype(), here.shape(), device_.allocator()));
-    device_.stream().wait(device_.copy(here, slots[i].tensor));
+  for (Tensor& input : inputs) {
+    if (input.space() == device_.space()) continue;
+    const Tensor here = std::move(input);
+    TROUPE_TRY(input, Tensor::make(here.dtype(), here.shape(), device_.allocator()));
+    device_.stream().wait(device_.copy(here, input));
   }
   const KernelPlace place{.device = &device_, .lanes = &lanes};
-  KernelContext context({.slots = slots.data(),
-                         .input_slots = order.data(),
-                         .readers = readers.data(),
-                         .outputs = slots.data() + n,
-                         .inputs = std::uint16_t(n),
-                         .n_outputs = 1,
-                         .place = &place});
-  TROUPE_TRY(call_kernel(kernel, context));
-  return std::move(slots[n].tensor);
+  TROUPE_TRY(auto outputs, call_with(kernel, std::move(inputs), 1, place, true));
+  return std::move(outputs.front());
 }
 
 }  // namespace troupe

@@ -19,13 +19,14 @@ class DeviceJoin {
 
   // The sum of all, in order.
   Expected<Tensor> sum(std::vector<Tensor> parts, Lanes& lanes) const;
-  // All below each other.
+  // The sum by their number.
+  Expected<Tensor> mean(std::vector<Tensor> parts, Lanes& lanes) const;
+  // All below each other, floats by the number of parts.
   Expected<Tensor> rows(std::vector<Tensor> parts, Lanes& lanes) const;
-  // x / n.
-  Expected<Tensor> quotient(Tensor x, std::size_t n, Lanes& lanes) const;
 
  private:
   explicit DeviceJoin(Device& device) : device_(device) {}
+  Expected<Tensor> quotient(Tensor x, std::size_t n, Lanes& lanes) const;
   Expected<Tensor> result(Kernel& kernel, std::vector<Tensor> inputs, Lanes& lanes) const;
 
   Device& device_;

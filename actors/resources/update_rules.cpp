@@ -113,7 +113,6 @@ Expected<std::vector<Tensor>> operands_of_rows(WriteReduction& reduction, Device
                                                Lanes& lanes) {
   const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
   std::vector<Tensor> operands = reduction.contributions.front();
-  const std::size_t replicas = reduction.contributions.size();
   reduction.joined.resize(operands.size());
   for (std::size_t o = 0; o < operands.size(); ++o) {
     if (!rule.reduced[o]) continue;
@@ -121,9 +120,6 @@ Expected<std::vector<Tensor>> operands_of_rows(WriteReduction& reduction, Device
     if (rule.join && operands[o].space() == device.space()) {
       room = operands[o] = Tensor();
       TROUPE_TRY(operands[o], rule.join->rows(parts_of(reduction.contributions, o), lanes));
-      if (is_float(operands[o].dtype())) {
-        TROUPE_TRY(operands[o], rule.join->quotient(std::move(operands[o]), replicas, lanes));
-      }
       continue;
     }
     if (!room.defined()) {
@@ -154,11 +150,8 @@ Expected<std::vector<Tensor>> operands_of(WriteReduction& reduction, Device& dev
     if (rule.join) {
       reduction.joined[o] = Tensor();  // room for the result
       others.insert(others.begin(), std::move(operands[o]));
-      const std::size_t n = others.size();
-      TROUPE_TRY(operands[o], rule.join->sum(std::move(others), lanes));
-      if (mean) {
-        TROUPE_TRY(operands[o], rule.join->quotient(std::move(operands[o]), n, lanes));
-      }
+      TROUPE_TRY(operands[o], mean ? rule.join->mean(std::move(others), lanes)
+                                   : rule.join->sum(std::move(others), lanes));
       continue;
     }
     TROUPE_TRY(operands[o], join(std::move(operands[o]), others, mean,
