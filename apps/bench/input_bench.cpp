@@ -53,9 +53,9 @@ class Scratch {
   std::string path_;
 };
 
-double seconds_of(FunctionRef<Status()> call, Status& status) {
+Expected<double> seconds_of(FunctionRef<Status()> call) {
   const Clock::time_point begin = Clock::now();
-  status = call();
+  TROUPE_TRY(call());
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
@@ -68,11 +68,10 @@ Expected<BenchRow> rate_beside(std::string name, double amount, std::string unit
   TROUPE_TRY(theirs());
   std::vector<double> mine, other;
   for (int round = 0; round < rounds; ++round) {
-    Status status;
-    mine.push_back(amount / seconds_of(ours, status));
-    TROUPE_TRY(status);
-    other.push_back(amount / seconds_of(theirs, status));
-    TROUPE_TRY(status);
+    TROUPE_TRY(const double mine_s, seconds_of(ours));
+    TROUPE_TRY(const double other_s, seconds_of(theirs));
+    mine.push_back(amount / mine_s);
+    other.push_back(amount / other_s);
   }
   BenchRow row{std::move(name), median(mine), std::move(unit), std::move(peer), median(other)};
   row.ratio = median_ratio(mine, other);
@@ -268,9 +267,8 @@ Expected<BenchRow> time_pipeline(const std::string& name, const Kind& kind,
   std::vector<double> ours;
   const double examples = double(kind.batch) * kind.step;
   for (int round = 0; round < options.rounds; ++round) {
-    Status status;
-    ours.push_back(1e6 * seconds_of(take, status) / examples);
-    TROUPE_TRY(status);
+    TROUPE_TRY(const double seconds, seconds_of(take));
+    ours.push_back(1e6 * seconds / examples);
     TROUPE_TRY(peers.take(0));
   }
   BenchRow row{name, 0, kind.unit};
