@@ -43,7 +43,7 @@ check() {  # check ROOT: prints one line per violation
       function has_caf(path) {
         return path ~ /^apps\// || path ~ /^actors\/(interfaces|inline_send|spawn)\./ ||
                path ~ /^actors\/.*_actor\.[ch]pp$/ || path ~ /^actors\/runtime\// ||
-               path == "actors/client/session.cpp" || path ~ /^actors\/worker\/resource_table\./
+               path == "actors/client/detail/session_core.hpp" || path ~ /^actors\/worker\/resource_table\./
       }
       function bad(why) { print file ":" line ": includes " quote named closing ", " why }
       {

@@ -1,0 +1,212 @@
+#include "actors/client/detail/runs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "actors/inline_send.hpp"
+
+namespace troupe::detail {
+namespace {
+
+constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365 * 100);  // of a timeout
+
+RunLog::Outcome run_again(const std::shared_ptr<Step>& step, const std::vector<Tensor>& feeds,
+                          const RunOptions& options);
+
+}  // namespace
+
+bool is_logged(const SessionCore& core) {
+  return core.logs && core.passes.load() != std::this_thread::get_id();
+}
+
+Status move_at_gate(SessionCore& core, const std::function<CallResult()>& f) {
+  return at_gate(core, [&] {
+    const CallResult result = f();
+    if (result.status.ok() && is_logged(core))
+      core.log.enter_done([f] { return RunLog::Outcome{f().status.code(), 0, 0}; }, result.seen);
+    return result.status;
+  });
+}
+
+namespace {
+
+// Enters the run into the session's log, so that a recovery repeats it.
+void enter(const Step& step, const std::vector<Tensor>& feeds, const RunOptions& options,
+           Run& run) {
+  SessionCore& core = *step.core;
+  run.generation = core.generation;
+  if (step.only_reads || !is_logged(core)) return;
+  if (!core.keeps) {  // there is no state to repeat it from
+    run.logged = core.log.enter(run.call, 0, nullptr, step.takes);
+    return;
+  }
+  std::size_t bytes = options.note ? options.note->size() : 0;
+  for (const Tensor& feed : feeds) bytes += feed.bytes();
+  RunOptions again = options;
+  again.timeout.reset();
+  again.dropped.reset();  // already counted
+  again.staleness.reset();
+  again.durable = false;  // the client already waits
+  auto same = std::const_pointer_cast<Step>(step.shared_from_this());
+  run.logged = core.log.enter(
+      run.call, bytes, [same, feeds, again] { return run_again(same, feeds, again); }, step.takes);
+}
+
+DurableRuns::Clock::time_point deadline_of(const RunOptions& options) {
+  using Clock = DurableRuns::Clock;
+  if (!options.timeout || *options.timeout >= kLongest) return Clock::time_point::max();
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(*options.timeout);
+}
+
+// Delays the answer until a checkpoint contains the run: the client waits for another Call than the
+// one that the master finishes.
+void hold_back(Run& run, DurableRuns::Clock::time_point until) {
+  const std::shared_ptr<Call> inner = std::exchange(run.call, std::make_shared<Call>());
+  run.noted = true;
+  run.until = until;
+  inner->then([core = run.core, id = run.id, logged = run.logged, until,
+               outer = run.call](const CallResult& result) {
+    Run::note(*core, id, logged, result);
+    if (!result.status.ok()) return outer->finish(result);
+    const CommitNumber has = result.committed != 0 ? result.committed : result.seen;
+    core->durable.wait(
+        has, until,
+        [outer, result](Status status) {
+          CallResult answer = result;
+          answer.status = std::move(status);
+          outer->finish(std::move(answer));
+        },
+        !result.moved);
+  });
+}
+
+}  // namespace
+
+void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& options, Run& run,
+           LentThread* waiter) {
+  run.core = step.core;
+  Status status = check_feeds(step.feeds, feeds);
+  if (status.ok() && options.durable) status = run.core->durable.available();
+  if (status.ok() && options.timeout && options.timeout->count() <= 0)
+    status = deadline_exceeded("the run's timeout had passed before it began");
+  if (status.ok() && options.note) status = check_note(*options.note);
+  if (!status.ok()) {
+    run.call = std::make_shared<Call>();
+    return refuse(*run.call, std::move(status));
+  }
+  SessionCore& core = *step.core;
+  std::shared_lock<std::shared_mutex> open;
+  if (is_logged(core)) open = std::shared_lock(core.gate);
+  if (step.generation != core.generation || !core.failed.ok()) {  // of a lost runtime
+    run.call = std::make_shared<Call>();
+    CallResult result;
+    result.unloaded = core.failed.ok();
+    result.status =
+        core.failed.ok() ? unavailable("the step is of a runtime that was lost") : core.failed;
+    return run.call->finish(std::move(result));
+  }
+  RunStep message;
+  {
+    std::lock_guard lock(core.numbers_mutex);
+    run.id = {core.id, core.numbers.next()};
+    message.acknowledged = core.numbers.acknowledged();
+  }
+  if (!core.any_run.load(std::memory_order_relaxed)) core.any_run = true;
+  if (waiter) waiter->wait_for(burst_name(run.id));
+  message.run = run.id;
+  message.compiled = step.id.load();
+  message.timeout = options.timeout && *options.timeout < kLongest ? *options.timeout : kNever;
+  message.with_place = step.with_place;
+  message.on_nan = options.on_nan;
+  message.commit = options.commit;
+  message.resume = step.resume;
+  if (options.note) message.note = std::make_shared<const std::string>(*options.note);
+  run.call = attach_call(core, message);
+  if (run.call->done()) return;
+  enter(step, feeds, options, run);
+  if (options.durable) hold_back(run, deadline_of(options));
+  message.feeds = std::move(feeds);
+  to_master(core, std::move(message),
+            [](const MasterActor& master, RunStep m) { send_inline(master, std::move(m)); });
+}
+
+void count(const RunOptions& options, const CallResult& result) {
+  if (options.staleness && options.commit == Commit::immediate && result.committed != 0)
+    options.staleness->note(result.behind);
+  if (options.on_nan != OnNan::drop || !options.dropped || result.committed != 0) return;
+  if (std::any_of(result.fetches.begin(), result.fetches.end(),
+                  [](const Tensor& value) { return value.has_nan(); }))
+    ++*options.dropped;
+}
+
+// Compiles the step in the current runtime.
+Status compile_anew(Step& step, CompiledId used) {
+  const std::uint64_t generation = step.core->generation;
+  TROUPE_TRY(CompiledId again, compile_again(*step.core, step.request));
+  if (step.generation == generation)
+    step.id.compare_exchange_strong(used, again);
+  else
+    step.is(again, generation);
+  return ok_status();
+}
+
+namespace {
+
+Expected<CallResult> run_in_this_runtime(Step& step, const std::vector<Tensor>& feeds,
+                                         const RunOptions& options) {
+  for (int tries = 0;; ++tries) {
+    CompiledId used = step.id.load();
+    Run run;
+    // A run with a timeout must be able to return while a kernel still computes.
+    std::optional<LentThread> here;
+    if (!options.timeout) here.emplace();
+    start(step, feeds, options, run, here ? &*here : nullptr);
+    const bool waited = here && here->work([&] { return run.call->done(); });
+    CallResult& result = run.wait(!waited);
+    if (result.status.ok()) {
+      count(options, result);
+      return std::move(result);
+    }
+    // If many steps are compiled, the least recently used are unloaded: compile it again.
+    if (tries > 0 || !result.unloaded) return result.status;
+    TROUPE_TRY(compile_anew(step, used));
+  }
+}
+
+RunLog::Outcome run_again(const std::shared_ptr<Step>& step, const std::vector<Tensor>& feeds,
+                          const RunOptions& options) {
+  auto result = run_in_this_runtime(*step, feeds, options);
+  if (result.ok()) return RunLog::outcome_of(*result);
+  return {result.status().code(), 0, 0};
+}
+
+}  // namespace
+
+Status compile_first(Step& step,
+                     Expected<CompiledId> compile(SessionCore&, const CompileRequest&)) {
+  return in_some_runtime(step.core, [&]() -> Status {
+    const std::uint64_t generation = step.core->generation;
+    TROUPE_TRY(const CompiledId id, compile(*step.core, step.request));
+    step.is(id, generation);
+    return ok_status();
+  });
+}
+
+Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
+                                const RunOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  RunOptions now = options;
+  const Clock::time_point began = Clock::now();
+  return in_some_runtime(step.core, [&] {
+    if (options.timeout && options.timeout->count() > 0 && *options.timeout < kLongest) {
+      // The time of a recovery counts.
+      const auto left = *options.timeout - (Clock::now() - began);
+      now.timeout = std::max(std::chrono::nanoseconds(0),
+                             std::chrono::duration_cast<std::chrono::nanoseconds>(left));
+    }
+    return run_in_this_runtime(step, feeds, now);
+  });
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,88 @@
+// The state of a session: what a checkpoint has of it, read in runs, and assigned in runs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/client/detail/runs.hpp"
+
+namespace troupe::detail {
+
+// The origin of a run: the session itself may write before the program has asked for its place.
+enum class RunFor : std::uint8_t { session, program };
+
+// Runs a request once, as one replica.
+Expected<CallResult> run_single(const std::shared_ptr<SessionCore>& core, CompileRequest request,
+                                std::vector<Tensor> feeds, RunFor whom = RunFor::session,
+                                bool only_reads = false,
+                                std::shared_ptr<const JobPlace> resume = nullptr);
+
+// A queue or a resource of a kind that the program defines, with its first handle.
+struct NamedHandle {
+  NodeId node;
+  ResourceName resource;
+};
+// All that the graph has handles of, each once; but for variables, datasets and mutexes.
+std::vector<NamedHandle> other_resources(const GraphBuilder& graph);
+
+// A variable, and a node that reads it at the run's snapshot.
+struct VariableRead {
+  const NodeDef* variable;
+  const NodeDef* read;
+};
+std::vector<VariableRead> variable_reads(const GraphDef& graph);
+// Each variable once, even if it has several handles. already_exists if two variables would have
+// the same name in a checkpoint.
+Expected<std::vector<VariableRead>> state_reads(const GraphDef& graph);
+// The reads of these variables. invalid_argument for one of another graph, or one that the graph
+// does not read.
+Expected<std::vector<VariableRead>> reads_of(const SessionCore& core,
+                                             const std::vector<Variable>& variables);
+
+void take_place(JobPlace place, JobState& state);
+// Reads these variables and resources in one run. Without any, the state is empty.
+Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core,
+                              const std::vector<VariableRead>& variables,
+                              const std::vector<NamedHandle>& resources = {});
+
+// The CPU of the task that has each variable; "" for one that is not placed yet.
+Expected<std::vector<std::string>> hosts_of(SessionCore& core,
+                                            const std::vector<const NodeDef*>& variables);
+
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+// The variables with their values in the file, or what does not match. `all`: the file must contain
+// all of them.
+Expected<NamedTensors> match_variables(const std::vector<VariableRead>& variables,
+                                       const std::map<std::string, Tensor>& tensors, bool all);
+// A request that assigns such values. Its nodes are made once for the same variables.
+Expected<CompileRequest> assignments_of(SessionCore& core, const NamedTensors& values);
+// A request that assigns these variables, each read by the process that has it. Variables that are
+// not placed yet are placed first, as by a step that assigns all of them.
+Expected<CompileRequest> restores_of(const std::shared_ptr<SessionCore>& core,
+                                     const std::vector<StoredVariable>& stored);
+Status write_variables(const std::string& path, const NamedTensors& variables);
+
+// The assignment of a variable's initial value.
+struct Initializer {
+  NodeId assign, handle;
+};
+std::vector<Initializer> initializers_of(const GraphBuilder& graph);
+// The initializers of variables without a value. REQUIRES: core.initialising is held.
+Expected<std::vector<Initializer>> without_value(const std::shared_ptr<SessionCore>& core,
+                                                 std::vector<Initializer> of);
+// The initializers of variables that are not restored.
+std::vector<Initializer> others(const GraphBuilder& graph, const NamedTensors& restored);
+void add_targets(const GraphBuilder& graph, const std::vector<Initializer>& initializers,
+                 CompileRequest& request);
+
+// Restores the state in a session without runs.
+Status resume(const std::shared_ptr<SessionCore>& core, const JobState& state);
+// Replaces the program's note.
+Status move_place(const std::shared_ptr<SessionCore>& core, const std::string& note);
+
+}  // namespace troupe::detail
