@@ -89,13 +89,15 @@ mnist() {
 # A patch begins with a line of what it does and with lines of its own:
 #   Program: troupe_test_FOLDER     that has the tests it is about
 #   Cases: PATTERN                  of its test cases
-copy=$scratch/copy
+# COPY: such a tree that is built already; the patches are taken back.
+copy=${COPY:-$scratch/copy}
 # Each of these writes to $scratch/log. or_show COMMAND...: and fails loudly.
 or_show() { "$@" || { tail -n 30 "$scratch/log"; return 1; }; }
 told() { sed -n "s/^$2: //p;/^diff/q" "$1"; }
 # The tracked files, configured for this machine's kernels and the test files that match $1.
 make_copy() {
   local level
+  [[ -z ${COPY:-} ]] || return 0
   level=$("$TROUPE" --version | sed -n 's/.*x86-64-\(v[234]\).*/\1/p')
   mkdir "$copy"
   git ls-files -z | tar --null -T - -cf - | tar -xf - -C "$copy"
