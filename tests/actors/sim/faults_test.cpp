@@ -4,6 +4,7 @@
 #include "core/log.hpp"
 #include "tests/actors/sim/faulty_jobs.hpp"
 #include "tests/actors/sim/world.hpp"
+#include "tests/contains.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -60,8 +61,24 @@ TEST_CASE("a job that is stopped as a whole while it starts goes on after any ti
   }
 }
 
+TEST_CASE("a job that waits for a worker gives up when it said, though nothing happens then") {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    CAPTURE(seed);
+    World world(seed, {.children = true});
+    world.before_each_event([&] {
+      const World::Index last = world.processes() - 1;
+      if (world.events() > 0 && last > 1 && world.process(last).running())
+        world.pause(last, std::chrono::hours(1));
+    });
+    const Status started = world.start();
+    CHECK(started.code() == Code::deadline_exceeded);
+    CHECK_MESSAGE(contains(started.text(), "of 2 workers joined within 20 s"), started.text());
+    CHECK(world.now() < std::chrono::seconds(25));
+  }
+}
+
 TEST_CASE("a job under faults goes on or ends as said, and never hangs") {
-  const FaultyJobs sum = play_all(14, 3'000, 4);
+  const FaultyJobs sum = play_all(20, 3'000, 5);
   for (std::uint64_t count : sum.faults) CHECK(count > 20);
   CHECK(sum.finished > 0);
   CHECK(sum.gave_up > 0);
