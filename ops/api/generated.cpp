@@ -967,6 +967,29 @@ Output div(const Operand& a, const Operand& b, Site site) {
   return add_node(std::move(node)).output();
 }
 
+std::vector<Output> dynamic_partition(Output data, Output partitions, std::int64_t n, Site site) {
+  NodeSpec node{.op = "DynamicPartition"};
+  node.inputs = {data, partitions};
+  node.attrs.emplace("N", n);
+  node.site = std::move(site);
+  return add_node(std::move(node)).outputs();
+}
+
+Output dynamic_stitch(const std::vector<Output>& indices, const std::vector<Output>& data,
+    Site site) {
+  NodeSpec node{.op = "DynamicStitch"};
+  node.inputs = flat_inputs({indices, data});
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+std::vector<Output> dynamic_stitch_grad(Output dy, const std::vector<Output>& indices, Site site) {
+  NodeSpec node{.op = "DynamicStitchGrad"};
+  node.inputs = flat_inputs({dy, indices});
+  node.site = std::move(site);
+  return add_node(std::move(node)).outputs();
+}
+
 Output elu(Output x, Site site) {
   NodeSpec node{.op = "Elu"};
   node.inputs = {x};
@@ -1819,6 +1842,18 @@ Output padding_fifo_queue(GraphBuilder& g, std::vector<DType> types,
   node.attrs.emplace("shared_name", options.shared_name);
   node.site = std::move(site);
   return g.add(std::move(node)).output();
+}
+
+PartitionRowsOutputs partition_rows(Output ids, std::int64_t rows, std::int64_t shards,
+    const PartitionRowsOptions& options, Site site) {
+  NodeSpec node{.op = "PartitionRows"};
+  node.inputs = {ids};
+  node.attrs.emplace("rows", rows);
+  node.attrs.emplace("shards", shards);
+  node.attrs.emplace("how", options.how);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
 }
 
 Output polygamma(Output x, std::int64_t n, Site site) {

@@ -879,6 +879,24 @@ Output digamma(Output x, Site site = Site::here());
 // broadcast.
 Output div(const Operand& a, const Operand& b, Site site = Site::here());
 
+// DynamicPartition: N tensors: parts[p] are the slices data[i, j, ...] with partitions[i, j] = p,
+// in their order: [count, ...]. The shape of partitions begins that of data. A part outside [0, N)
+// is an error.
+std::vector<Output> dynamic_partition(Output data, Output partitions, std::int64_t n,
+    Site site = Site::here());
+
+// DynamicStitch: y[indices[l][i, j], ...] = data[l][i, j, ...] for each list l: [places, ...], one
+// more than the largest index. Of slices with one index the last one stays, and places that no
+// index names are 0, or empty strings. The shape of indices begins that of their data. A negative
+// index is an error.
+Output dynamic_stitch(const std::vector<Output>& indices, const std::vector<Output>& data,
+    Site site = Site::here());
+
+// DynamicStitchGrad: The slices of dy at the indices of each list, and 0 for those that
+// DynamicStitch did not keep: its gradient for data.
+std::vector<Output> dynamic_stitch_grad(Output dy, const std::vector<Output>& indices,
+    Site site = Site::here());
+
 // Elu: y = x if x >= 0, else e^x - 1.
 Output elu(Output x, Site site = Site::here());
 
@@ -1530,6 +1548,20 @@ struct PaddingFIFOQueueOptions {
 Output padding_fifo_queue(GraphBuilder& g, std::vector<DType> types,
     std::vector<PartialShape> shapes, const PaddingFIFOQueueOptions& options = {},
     Site site = Site::here());
+
+struct PartitionRowsOptions {
+  std::string how = "mod";  // mod, div
+};
+struct PartitionRowsOutputs {
+  Output part;
+  Output row;
+};
+// PartitionRows: In which of `shards` parts of a table of `rows` rows each of the ids is, and as
+// which row of it. mod: row i is in part i mod shards. div: the first part has the first rows, the
+// next part the rows behind those. Either way the first rows mod shards parts have a row more than
+// the others. An id outside [0, rows) is an error.
+PartitionRowsOutputs partition_rows(Output ids, std::int64_t rows, std::int64_t shards,
+    const PartitionRowsOptions& options = {}, Site site = Site::here());
 
 // Polygamma: The n-th derivative of Digamma, n from 0 to 100. At 0 and at negative integers it is
 // inf for an odd n, else NaN.

@@ -11,6 +11,10 @@ namespace troupe::nn {
 
 namespace {
 
+void check_table(const Table& table, const Site& site) {
+  if (table.empty()) throw Error(invalid_argument("embedding_lookup: the table is empty").at(site));
+}
+
 void check_bags(const Bags& bags, const Site& site) {
   check_given("embedding_lookup: the ids of the bags", bags.ids, site);
   check_given("embedding_lookup: the bags of the ids", bags.bag, site);
@@ -23,10 +27,10 @@ void check_bags(const Bags& bags, const Site& site) {
 
 }  // namespace
 
-Output embedding_lookup(Output table, Output ids, Site site) {
-  check_given("embedding_lookup: the table", table, site);
+Output embedding_lookup(const Table& table, Output ids, Site site) {
+  check_table(table, site);
   check_given("embedding_lookup: the ids", ids, site);
-  return gather(table, ids, {}, std::move(site));
+  return table.rows(ids, std::move(site));
 }
 
 Bags bags(Output ids, Output lengths, Site site) {
@@ -52,11 +56,12 @@ Bags bags(Output ids, Output lengths, Site site) {
           dimension(ids, 0, site)};
 }
 
-Output embedding_lookup(Output table, const Bags& bags, const LookupOptions& options, Site site) {
-  check_given("embedding_lookup: the table", table, site);
+Output embedding_lookup(const Table& table, const Bags& bags, const LookupOptions& options,
+                        Site site) {
+  check_table(table, site);
   check_bags(bags, site);
   const auto sums = [&](Output x) { return unsorted_segment_sum(x, bags.bag, bags.count, site); };
-  Output rows = gather(table, bags.ids, {}, site);
+  Output rows = table.rows(bags.ids, site);
   Output weights = options.weights;
   if (!weights.empty()) {
     if (!PartialShape::merge(weights.shape(), bags.ids.shape()).ok())
@@ -71,7 +76,7 @@ Output embedding_lookup(Output table, const Bags& bags, const LookupOptions& opt
   const Output sum = sums(rows);
   if (options.combiner == Combiner::sum) return sum;
   Output each = weights.empty()
-                    ? fill(shape(bags.ids, {}, site), Operand(1.0, site).beside(table), site)
+                    ? fill(shape(bags.ids, {}, site), Operand(1.0, site).beside(rows), site)
                     : weights;
   if (options.combiner == Combiner::sqrtn) each = square(each, site);
   const Output by = sums(each), none = equal(by, Operand(0.0, site).beside(by), site);
@@ -86,15 +91,20 @@ Embedding::Embedding(Module& parent, std::string_view name, std::int64_t rows, s
     : Module(parent, name) {
   check_sizes("Embedding", {rows, size}, site);
   auto inside = scope().enter();
-  const Output first = random_standard_normal(
-      graph(), {rows, size}, {.dtype = options.dtype, .stddev = options.stddev}, site);
-  table_ = parameter("W", first, site);
+  table_ = partitioned_variable(
+      "W", Shape{rows, size},
+      [&](std::string_view part, const Shape& shape) {
+        const Output first = random_standard_normal(
+            graph(), PartialShape(shape), {.dtype = options.dtype, .stddev = options.stddev}, site);
+        return parameter(part, first, site);
+      },
+      {options.shards, options.how}, site);
 }
 
 Output Embedding::operator()(Output ids, Site site) const {
   check_given("Embedding: `ids`", ids, site);
   auto inside = scope().enter();
-  return gather(table_, ids, {}, std::move(site));
+  return table_.rows(ids, std::move(site));
 }
 
 Output Embedding::operator()(const Bags& bags, const LookupOptions& options, Site site) const {

@@ -4,12 +4,13 @@
 #include <cstdint>
 
 #include "ops/nn/module.hpp"
+#include "ops/nn/tables.hpp"
 
 namespace troupe::nn {
 
 // The rows of a table [rows, size] with these ids [...] (i32 or i64): [..., size]. An id outside
 // [0, rows) fails the run.
-Output embedding_lookup(Output table, Output ids, Site site = Site::here());
+Output embedding_lookup(const Table& table, Output ids, Site site = Site::here());
 
 // Lists of ids of any length, one list for each example.
 struct Bags {
@@ -31,7 +32,7 @@ struct LookupOptions {
 };
 // One row for each bag: [bags, size]. Zeros for a bag without ids, and for one to be divided by 0.
 // The gradient of the table is that of the rows that are looked up.
-Output embedding_lookup(Output table, const Bags& bags, const LookupOptions& options = {},
+Output embedding_lookup(const Table& table, const Bags& bags, const LookupOptions& options = {},
                         Site site = Site::here());
 
 // Looks up rows of a table [rows, size] by ids [...] (i32 or i64): [..., size]. Gradients of a row
@@ -41,6 +42,8 @@ class Embedding : public Module {
   struct Options {
     double stddev = 1;  // initial values are normal with this standard deviation
     DType dtype = DType::f32;
+    std::int64_t shards = 1;         // of the table: see PartitionOptions
+    Partition how = Partition::mod;  // parts draw their initial values by themselves
   };
   Embedding(Module& parent, std::string_view name, std::int64_t rows, std::int64_t size,
             const Options& options, Site site = Site::here());
@@ -52,10 +55,10 @@ class Embedding : public Module {
   Output operator()(const Bags& bags, const LookupOptions& options = {},
                     Site site = Site::here()) const;
 
-  const Variable& table() const { return table_; }
+  const PartitionedVariable& table() const { return table_; }
 
  private:
-  Variable table_;
+  PartitionedVariable table_;
 };
 
 }  // namespace troupe::nn

@@ -12,3 +12,4 @@
 #include "ops/nn/recurrent.hpp"
 #include "ops/nn/sampled_losses.hpp"
 #include "ops/nn/sequential.hpp"
+#include "ops/nn/tables.hpp"

@@ -17,21 +17,23 @@ Candidates candidates_of(const Drawn& drawn) {
   return {drawn.sampled, drawn.true_expected, drawn.sampled_expected};
 }
 
-void check_all(std::string what, Output weights, Output biases, Output labels, Output x,
+void check_all(std::string what, const Table& weights, const Table& biases, Output labels, Output x,
                const Candidates& candidates, const Site& site) {
   what += ": ";
-  check_given(what + "the weights", weights, site);
-  check_given(what + "the biases", biases, site);
+  for (const Table* table : {&weights, &biases})
+    if (table->empty())
+      throw Error(
+          invalid_argument(what + (table == &weights ? "the weights" : "the biases") + " are empty")
+              .at(site));
   check_given(what + "the labels", labels, site);
   check_given(what + "x", x, site);
   check_given(what + "the candidates", candidates.sampled, site);
   check_given(what + "the expected counts of labels", candidates.labels_expected, site);
   check_given(what + "the expected counts of candidates", candidates.sampled_expected, site);
-  const auto want = [&](const char* name, Output value, const char* dims, int low, int high) {
-    if (value.shape().known_rank() && value.shape().rank() >= low && value.shape().rank() <= high)
-      return;
-    throw Error(
-        invalid_argument(what + name + " are " + dims + ", not " + value.shape().text()).at(site));
+  const auto want = [&](const char* name, const auto& value, const char* dims, int low, int high) {
+    const PartialShape shape = value.shape();
+    if (shape.known_rank() && shape.rank() >= low && shape.rank() <= high) return;
+    throw Error(invalid_argument(what + name + " are " + dims + ", not " + shape.text()).at(site));
   };
   want("the weights", weights, "[classes, size]", 2, 2);
   want("the biases", biases, "[classes]", 1, 1);
@@ -39,7 +41,7 @@ void check_all(std::string what, Output weights, Output biases, Output labels, O
   want("the labels", labels, "[batch] or [batch, k]", 1, 2);
   want("the candidates", candidates.sampled, "[n]", 1, 1);
   // Or one of them would be stretched to the others.
-  const auto fit = [&](const char* name, Output value, const PartialShape& wanted) {
+  const auto fit = [&](const char* name, const auto& value, const PartialShape& wanted) {
     if (PartialShape::merge(value.shape(), wanted).ok()) return;
     throw Error(invalid_argument(what + name + " are " + wanted.text() +
                                  " beside the others, not " + value.shape().text())
@@ -57,19 +59,19 @@ struct SomeLogits {
   Output hit;      // bool [batch, n]: is the candidate one of the row's labels?
 };
 
-SomeLogits some_logits(Output weights, Output biases, Output labels, Output x,
+SomeLogits some_logits(const Table& weights, const Table& biases, Output labels, Output x,
                        const Candidates& candidates, const Site& site) {
   const auto offset = [&](Output ids, Output expected) {
-    return sub(gather(biases, ids, {}, site), log(expected, site), site);
+    return sub(biases.rows(ids, site), log(expected, site), site);
   };
   const Output sampled =
-      batch_mat_mul(x, gather(weights, candidates.sampled, {}, site), {.transpose_b = true}, site);
+      batch_mat_mul(x, weights.rows(candidates.sampled, site), {.transpose_b = true}, site);
   const Output rows = labels.shape().rank() == 1 ? expand_dims(labels, 1, site) : labels;
   const Output expected = labels.shape().rank() == 1
                               ? expand_dims(candidates.labels_expected, 1, site)
                               : candidates.labels_expected;
   const Output products =
-      mul(expand_dims(x, 1, site), gather(weights, rows, {}, site), site);  // [batch, k, size]
+      mul(expand_dims(x, 1, site), weights.rows(rows, site), site);  // [batch, k, size]
   const Output hits = equal(expand_dims(rows, 2, site), candidates.sampled, site);
   return {add(sum(products, {.axes = {2}}, site), offset(rows, expected), site),
           add(sampled, offset(candidates.sampled, candidates.sampled_expected), site),
@@ -98,7 +100,7 @@ Candidates log_uniform_candidates(Output labels, std::int64_t n, std::int64_t cl
       labels, n, classes, {.tcount = options.dtype, .unique = options.unique}, site));
 }
 
-Output sampled_softmax(Output weights, Output biases, Output labels, Output x,
+Output sampled_softmax(const Table& weights, const Table& biases, Output labels, Output x,
                        const Candidates& candidates, Site site) {
   check_all("sampled_softmax", weights, biases, labels, x, candidates, site);
   const SomeLogits logits = some_logits(weights, biases, labels, x, candidates, site);
@@ -113,8 +115,8 @@ Output sampled_softmax(Output weights, Output biases, Output labels, Output x,
   return softmax_cross_entropy(all, wanted, site);
 }
 
-Output nce(Output weights, Output biases, Output labels, Output x, const Candidates& candidates,
-           const NceOptions& options, Site site) {
+Output nce(const Table& weights, const Table& biases, Output labels, Output x,
+           const Candidates& candidates, const NceOptions& options, Site site) {
   check_all("nce", weights, biases, labels, x, candidates, site);
   const SomeLogits logits = some_logits(weights, biases, labels, x, candidates, site);
   const Output right = sigmoid_cross_entropy(logits.labels, shares(logits.labels, site), site);

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "graph/builder.hpp"
+#include "ops/nn/tables.hpp"
 
 namespace troupe::nn {
 
@@ -33,13 +33,13 @@ Candidates log_uniform_candidates(Output labels, std::int64_t n, std::int64_t cl
 
 // A loss for each row of x [batch, size], in place of that of all logits x W^T + b, with W
 // [classes, size] and b [classes]. Labels are [batch], or [batch, k] for rows with k labels each,
-// which share the probability equally. W and b are read by Gather alone, so their gradients are
-// some of their rows. To predict, compute all logits.
+// which share the probability equally. W and b may be in parts. They are read by their rows alone,
+// and so are their gradients. To predict, compute all logits.
 //
 // Cross entropy of a softmax over a row's labels and the candidates (Jean et al., 2015), whose
 // logits are made smaller by the logarithm of how often they are drawn. A candidate that is one of
 // the row's labels counts as the label only.
-Output sampled_softmax(Output weights, Output biases, Output labels, Output x,
+Output sampled_softmax(const Table& weights, const Table& biases, Output labels, Output x,
                        const Candidates& candidates, Site site = Site::here());
 
 struct NceOptions {
@@ -49,7 +49,7 @@ struct NceOptions {
 };
 // Noise-contrastive estimation (Gutmann and Hyvaerinen, 2010): the sum of the logistic losses of
 // telling the row's labels from the candidates.
-Output nce(Output weights, Output biases, Output labels, Output x, const Candidates& candidates,
-           const NceOptions& options = {}, Site site = Site::here());
+Output nce(const Table& weights, const Table& biases, Output labels, Output x,
+           const Candidates& candidates, const NceOptions& options = {}, Site site = Site::here());
 
 }  // namespace troupe::nn
