@@ -14,11 +14,12 @@ __device__ A& block_shared() {
 }
 #endif
 
-// All threads of a warp get op of all values. The tree is fixed.
+// All threads of a warp get op of all values. The tree is fixed. CUDA shuffles integers of less than
+// 32 bits as int.
 template <class Op, class S>
 __device__ inline S warp_all(S value) {
   for (int bits = 16; bits != 0; bits /= 2)
-    value = Op{}(value, __shfl_xor_sync(0xffffffffu, value, bits));
+    value = Op{}(value, S(__shfl_xor_sync(0xffffffffu, value, bits)));
   return value;
 }
 

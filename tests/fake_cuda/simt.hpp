@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #define __device__
 #define __global__
@@ -68,10 +69,13 @@ inline void __syncwarp(unsigned mask = ~0u, const char* file = __builtin_FILE(),
                        int line = __builtin_LINE()) {
   troupe::simt::meet_warp(mask, troupe::simt::WarpOp::sync, 0, {file, line});
 }
+// CUDA has it of numbers, and of no integers that are smaller than int.
 template <class T>
-T __shfl_xor_sync(unsigned mask, T value, int bits, int = 32, const char* file = __builtin_FILE(),
-                  int line = __builtin_LINE()) {
-  return troupe::simt::shuffle(mask, value, troupe::simt::lane() ^ bits, {file, line});
+requires std::is_arithmetic_v<T>
+auto __shfl_xor_sync(unsigned mask, T value, int bits, int = 32,
+                     const char* file = __builtin_FILE(), int line = __builtin_LINE())
+    -> decltype(+value) {
+  return troupe::simt::shuffle(mask, +value, troupe::simt::lane() ^ bits, {file, line});
 }
 
 namespace troupe::device {
