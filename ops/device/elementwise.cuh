@@ -72,6 +72,7 @@ struct Elementwise {
       static_cast<Vector<Out>*>(a.out)[v] =
           in.apply([](const auto&... x) { return of_vectors(x...); });
     }
+#pragma unroll 1  // less than a vector is left
     for (std::int64_t o = vectors * kWidth + first_element(); o < a.n; o += step) {
       int i = 0, s = 0;
       const Loaded<In...> in{static_cast<const In*>(a.in[i++])[a.walk.strides[s++][0] * o]...};
@@ -85,6 +86,7 @@ struct Elementwise {
     for (std::int64_t o = first_element(); o < a.n; o += element_step()) {
       std::int64_t at[kInputs] = {};
       Index rest = Index(o);
+#pragma unroll 1  // a division is long: copies of it only take time to compile
       for (int d = a.walk.rank - 1; d >= 0; --d) {
         const Index extent = Index(a.walk.dims[d]), place = rest % extent;
         rest /= extent;

@@ -13,6 +13,7 @@ struct MatMul {
     // Which matrix of an input belongs to product p.
     const auto number = [&](int input, std::int64_t p) {
       std::int64_t at = 0;
+#pragma unroll 1  // a division is long: copies of it only take time to compile
       for (int d = m.walk.rank - 1; d >= 0; --d) {
         at += p % m.walk.dims[d] * m.walk.strides[input][d];
         p /= m.walk.dims[d];

@@ -11,6 +11,7 @@ struct Places {
   std::int64_t from, to;
   __device__ static Places of(const Walk<2>& walk, std::int64_t o) {
     Places at{0, 0};
+#pragma unroll 1  // a division is long: copies of it only take time to compile
     for (int d = walk.rank - 1; d >= 0; --d) {
       const std::int64_t place = o % walk.dims[d];
       o /= walk.dims[d];

@@ -71,6 +71,7 @@ struct ReduceWalk {
   using S = Compute<T>;
   __device__ static std::int64_t place(const Walk<1>& walk, std::int64_t o) {
     std::int64_t at = 0;
+#pragma unroll 1  // a division is long: copies of it only take time to compile
     for (int d = walk.rank - 1; d >= 0; --d) {
       at += o % walk.dims[d] * walk.strides[0][d];
       o /= walk.dims[d];

@@ -15,6 +15,7 @@ struct RepeatScaled {
     const auto scale = Compute<T>(args.scale);
     for (std::int64_t o = first_element(); o < a.n; o += element_step()) {
       std::int64_t at = 0, rest = o;
+#pragma unroll 1  // a division is long: copies of it only take time to compile
       for (int d = a.walk.rank - 1; d >= 0; --d) {
         at += rest % a.walk.dims[d] * a.walk.strides[0][d];
         rest /= a.walk.dims[d];
