@@ -63,7 +63,7 @@ class Cuda final : public CudaDevice {
   cuda::FunctionHandle prepared(std::string_view type) const override {
     return programs_->prepared(type);
   }
-  int compiled_programs() const override { return programs_->compiled(); }
+  int compiled_functions() const override { return programs_->compiled(); }
   Status launch_kernel(const KernelLaunch& launch) override;
 
   std::size_t memory_size() const override { return memory_->cap(); }

@@ -50,8 +50,8 @@ class CudaDevice : public Device {
 
   // The handle of a function of that type, or null: no kernel that it was prepared for has one.
   virtual cuda::FunctionHandle prepared(std::string_view type) const = 0;
-  // How many programs were compiled so far, rather than found on disk.
-  virtual int compiled_programs() const = 0;
+  // How many functions were compiled so far, rather than found on disk.
+  virtual int compiled_functions() const = 0;
 
   bool locates_failures() const override { return false; }
 };

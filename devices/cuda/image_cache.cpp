@@ -51,8 +51,8 @@ std::optional<std::string> ImageCache::read(const std::string& key) const {
   return std::nullopt;
 }
 
-void ImageCache::write(const std::string& key, const std::string& image) const {
-  if (folder_.empty()) return;
+bool ImageCache::write(const std::string& key, const std::string& image) const {
+  if (folder_.empty()) return false;
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   // Another process may write the same.
@@ -61,9 +61,10 @@ void ImageCache::write(const std::string& key, const std::string& image) const {
   out << header_of(image) << image;
   out.close();
   if (out) std::filesystem::rename(part, whole, error);
-  if (out && !error) return;
+  if (out && !error) return true;
   std::filesystem::remove(part, error);
   TROUPE_LOG(warning, "cuda", "cannot write " + whole + ": programs are compiled by each process");
+  return false;
 }
 
 }  // namespace troupe::cuda

@@ -20,7 +20,8 @@ class ImageCache {
   explicit ImageCache(std::string folder) : folder_(std::move(folder)) {}
 
   std::optional<std::string> read(const std::string& key) const;
-  void write(const std::string& key, const std::string& image) const;
+  // Whether it is there now.
+  bool write(const std::string& key, const std::string& image) const;
   const std::string& folder() const { return folder_; }
 
  private:

@@ -31,7 +31,7 @@ std::string log_of(const Nvrtc& nvrtc, ProgramHandle program) {
 
 Expected<Cubin> Nvrtc::compile(const std::string& source, const std::vector<std::string>& kernels,
                                const std::string& architecture,
-                               std::span<const DeviceCode::File> files) const {
+                               std::span<const DeviceCode::File> files, bool resources) const {
   std::vector<const char*> texts, file_names;
   for (const DeviceCode::File& file : files) {
     texts.push_back(file.text);
@@ -50,12 +50,14 @@ Expected<Cubin> Nvrtc::compile(const std::string& source, const std::vector<std:
   const std::string arch = "--gpu-architecture=" + architecture;
   std::vector<const char*> options = {arch.c_str()};
   options.insert(options.end(), kOptions.begin(), kOptions.end());
+  if (resources) options.push_back("--ptxas-options=-v");
   if (const CompileResult compiled =
           nvrtcCompileProgram(program, int(options.size()), options.data());
       compiled != 0)
     return invalid_argument("nvrtcCompileProgram: " + std::string(nvrtcGetErrorString(compiled)) +
                             ": " + log_of(*this, program));
   Cubin cubin;
+  cubin.log = log_of(*this, program);
   for (const std::string& kernel : kernels) {
     const char* name = nullptr;
     TROUPE_TRY(
@@ -78,6 +80,7 @@ Expected<Nvrtc> open_nvrtc(const Search& search) {
   TROUPE_TRY(const Library library, Library::open({"libnvrtc.so.13", "libnvrtc.so.12"}, search));
   Nvrtc nvrtc;
   nvrtc.path = library.path();
+  nvrtc.fake = library.find("troupe_fake_nvrtc") != nullptr;
   if (const char* lacks = fill(static_cast<NvrtcTable&>(nvrtc), library))
     return failed_precondition(library.path() + " lacks " + lacks);
   int major = 0, minor = 0;

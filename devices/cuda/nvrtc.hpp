@@ -52,19 +52,23 @@ struct NvrtcTable {
 struct Cubin {
   std::string image;
   std::vector<std::string> names;
+  std::string log;  // the compiler's remarks
 };
 
 // Any thread may use it.
 struct Nvrtc : NvrtcTable {
   std::string path;
-  int version = 0;  // 13000 is CUDA 13.0
+  int version = 0;    // 13000 is CUDA 13.0
+  bool fake = false;  // the tests' compiler, whose images only the fake driver loads
 
   // `kernels` are name expressions ("scale<float>"), `architecture` is such as "sm_90", `files`
-  // what the source may include. invalid_argument with the compiler's log when it refuses the
-  // source.
+  // what the source may include. With `resources` the log tells what each kernel takes of a GPU
+  // (resources.hpp); the code is the same. invalid_argument with the log when the compiler refuses
+  // the source.
   Expected<Cubin> compile(const std::string& source, const std::vector<std::string>& kernels,
                           const std::string& architecture,
-                          std::span<const DeviceCode::File> files = {}) const;
+                          std::span<const DeviceCode::File> files = {},
+                          bool resources = false) const;
   // How it compiles, but for the architecture.
   static std::string_view options();
 };

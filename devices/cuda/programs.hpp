@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "devices/cuda/compiler.hpp"
 #include "devices/cuda/context.hpp"
 #include "devices/cuda/gpu_kernel.hpp"
-#include "devices/cuda/nvrtc.hpp"
 
 namespace troupe::cuda {
 
-// Compiles what kernels need, all of it that is new as one program, and keeps it: a function is
-// compiled once, and loaded as long as this lives. Owned by the device; any thread may use it.
+// Compiles what kernels need and keeps it: a function is compiled once, and loaded as long as this
+// lives. Owned by the device; any thread may use it.
 class Programs {
  public:
   Programs(ContextPtr context, Search search);
@@ -34,21 +34,18 @@ class Programs {
   // Null: there is no such function yet.
   FunctionHandle prepared(std::string_view type) const;
 
-  // How many programs were compiled, rather than found on disk.
+  // How many functions were compiled, rather than found on disk.
   int compiled() const;
 
  private:
-  struct Program;
-
-  Status build(const Program& program);
-  Expected<std::string> compile(const Program& program);
+  Status load(std::span<const Compiler::Function> missing);
   Expected<FunctionHandle> find(const std::string& image, const char* name);
-  Expected<const Nvrtc*> nvrtc();
+  Expected<const Compiler*> compiler();
 
   const ContextPtr context_;
   const Search search_;
   mutable std::mutex mutex_;
-  std::optional<Nvrtc> nvrtc_;
+  std::optional<Compiler> compiler_;
   std::map<std::string, ModuleHandle> modules_;                   // by their images
   std::map<std::string, FunctionHandle, std::less<>> functions_;  // by their types
   int compiled_ = 0;

@@ -1,10 +1,17 @@
 // A compiler of device code without a toolkit, for tests: build/fake-nvrtc/libnvrtc.so.13 has the
 // functions of devices/cuda/nvrtc.hpp. It compiles nothing. The functions that a program defines
 // must be among those that the fake driver has, compiled by g++ from the same text; its image is
-// the one that stands for all of them.
+// the one that stands for all of them. Asked what functions take of a GPU, it writes what NVIDIA's
+// writes, as TROUPE_FAKE_NVRTC has it: "registers=N" (default 32), "spilled=N" (default 0), or
+// "silent=1", which leaves it out.
+#include <fmt/format.h>
+
+#include <cstdlib>
 #include <cstring>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "devices/cuda/nvrtc.hpp"
 #include "tests/fake_cuda/emulated.hpp"
@@ -43,10 +50,29 @@ bool is_emulated(const std::string& name) {
   return false;
 }
 
+// Of "registers=70,spilled=8" 70 for "registers".
+int setting(const char* name, int otherwise) {
+  const char* all = std::getenv("TROUPE_FAKE_NVRTC");
+  const char* found = all ? std::strstr(all, name) : nullptr;
+  return found ? std::atoi(found + std::strlen(name) + 1) : otherwise;
+}
+
+std::string remarks_on(const std::string& name, const std::string& architecture) {
+  if (setting("silent", 0) != 0) return {};
+  return fmt::format(
+      "ptxas info    : Compiling entry function '{0}' for '{1}'\n"
+      "ptxas info    : Function properties for {0}\n"
+      "ptxas         .     {3} bytes stack frame, {3} bytes spill stores, 0 bytes spill loads\n"
+      "ptxas info    : Used {2} registers, used 0 barriers\n",
+      name, architecture, setting("registers", 32), setting("spilled", 0));
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
 extern "C" {
+
+int troupe_fake_nvrtc() { return 1; }
 
 CompileResult nvrtcVersion(int* major, int* minor) {
   *major = 13;
@@ -67,11 +93,20 @@ CompileResult nvrtcDestroyProgram(ProgramHandle* program) {
   return kFine;
 }
 CompileResult nvrtcAddNameExpression(ProgramHandle, const char*) { return kInvalidInput; }
-CompileResult nvrtcCompileProgram(ProgramHandle program, int, const char* const*) {
-  for (const std::string& name : functions_of(program->source))
+CompileResult nvrtcCompileProgram(ProgramHandle program, int count, const char* const* options) {
+  const std::set<std::string> names = functions_of(program->source);
+  for (const std::string& name : names)
     if (!is_emulated(name)) program->log += "no such function: " + name + "\n";
   program->compiled = program->log.empty();
-  return program->compiled ? kFine : kCompilation;
+  if (!program->compiled) return kCompilation;
+  constexpr std::string_view kArchitecture = "--gpu-architecture=";
+  std::string architecture;
+  for (const std::string_view option : std::span(options, std::size_t(count))) {
+    if (option.starts_with(kArchitecture)) architecture = option.substr(kArchitecture.size());
+    if (option != "--ptxas-options=-v") continue;
+    for (const std::string& name : names) program->log += remarks_on(name, architecture);
+  }
+  return kFine;
 }
 CompileResult nvrtcGetLoweredName(ProgramHandle, const char*, const char**) {
   return kInvalidInput;

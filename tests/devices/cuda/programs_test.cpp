@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/log.hpp"
+#include "devices/cuda/compiler.hpp"
 #include "devices/cuda/gpu_kernel.hpp"
 #include "devices/cuda/image_cache.hpp"
 #include "tests/contains.hpp"
@@ -85,17 +86,17 @@ TEST_CASE("CUDA: functions are named as programs and profilers show them") {
                             "troupe::device::f16>") == "Elementwise_Convert_bool_bool_f16");
 }
 
-TEST_CASE("CUDA: what the kernels of a plan need is one program, and nothing is compiled twice") {
+TEST_CASE("CUDA: what kernels need is compiled once for all plans") {
   const test::FakeCuda fake("");
   auto device = device_with_compiler();
   Wants add({kAdd}), both({kAdd, kNeg}), again({kNeg});
   REQUIRE(prepare(*device, {&add, &both}).ok());
-  CHECK(device->compiled_programs() == 1);
+  CHECK(device->compiled_functions() == 2);
   CHECK(add.ready());
   CHECK(both.ready());
   REQUIRE(prepare(*device, {&again}).ok());
   CHECK(again.ready());
-  CHECK(device->compiled_programs() == 1);
+  CHECK(device->compiled_functions() == 2);
 }
 
 TEST_CASE("CUDA: a missing compiler is a status that names the wheel") {
@@ -124,24 +125,63 @@ TEST_CASE("CUDA: what does not compile is told with the compiler's words") {
   CHECK(prepare(*device, {&add}).ok());
 }
 
-TEST_CASE("CUDA: a program that is on disk is not compiled again") {
+TEST_CASE("CUDA: a function that is on disk is not compiled again, whatever plan it is for") {
   const test::FakeCuda fake("");
   const Folder folder;
   const test::EnvironmentVariable cache("TROUPE_CUDA_CACHE", folder.path);
   const auto compiled = [](std::initializer_list<Kernel*> kernels) {
     auto device = device_with_compiler();
     CHECK(prepare(*device, kernels).ok());
-    return device->compiled_programs();
+    return device->compiled_functions();
   };
   Wants add({kAdd}), neg({kNeg}), other({kAdd}, true);
+  Wants both({kAdd, kNeg});
   CHECK(compiled({&add}) == 1);
   REQUIRE(folder.files().size() == 1);
   CHECK(compiled({&add}) == 0);
   CHECK(add.ready());
-  // Other functions and other text are other programs.
-  CHECK(compiled({&neg}) == 1);
-  CHECK(compiled({&other}) == 1);
+  CHECK(compiled({&neg, &both}) == 1);
+  CHECK(both.ready());
+  CHECK(compiled({&other}) == 1);  // of other text
   CHECK(folder.files().size() == 3);
+}
+
+TEST_CASE("CUDA: functions that were compiled ahead of time are found by a device") {
+  const test::FakeCuda fake("");
+  const Folder folder;
+  const test::EnvironmentVariable variable("TROUPE_CUDA_CACHE", folder.path);
+  const cuda::Compiler compiler(cuda::open_nvrtc({{build_dir() + "/fake-nvrtc"}, false}).value(),
+                                cuda::ImageCache(folder.path));
+  const cuda::Compiler::Function functions[] = {{&kCode, kAdd}, {&kCode, kNeg}};
+  for (const char* architecture : {"sm_80", "sm_90"})
+    for (const auto& image : compiler.measured(functions, architecture)) {
+      REQUIRE(image.ok());
+      CHECK_FALSE(image->cached);
+    }
+  CHECK(folder.files().size() == 4);
+  auto device = device_with_compiler();  // of sm_90
+  Wants both({kAdd, kNeg});
+  REQUIRE(prepare(*device, {&both}).ok());
+  CHECK(device->compiled_functions() == 0);
+}
+
+TEST_CASE("CUDA: many functions are compiled by several threads, each by its name") {
+  const test::FakeCuda fake("");
+  std::vector<std::string> types;
+  std::vector<cuda::Compiler::Function> functions;
+  for (int i = 0; i < 200; ++i)
+    types.push_back(i % 3 == 1 ? kAdd : "Unknown<" + std::to_string(i) + ">");
+  for (const std::string& type : types) functions.push_back({&kCode, type});
+  const cuda::Compiler compiler(cuda::open_nvrtc({{build_dir() + "/fake-nvrtc"}, false}).value(),
+                                cuda::ImageCache(""));
+  const auto images = compiler.images(functions, "sm_90");
+  REQUIRE(images.size() == types.size());
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    CHECK(images[i].ok() == (i % 3 == 1));
+    if (!images[i].ok())
+      CHECK(contains(images[i].status().message(), "Unknown_" + std::to_string(i)));
+  }
+  CHECK(compiler.images({}, "sm_90").empty());
 }
 
 TEST_CASE(
