@@ -26,6 +26,8 @@ struct DeviceCode {
 // which all threads of a launch call.
 struct GpuFunction {
   std::string type;
+  // That a thread may have at most. 64 lets 1,024 threads onto a multiprocessor.
+  int registers = 64;
   FunctionHandle handle = nullptr;  // set by Device::prepare
 };
 

@@ -18,7 +18,7 @@ class Conv final : public DeviceKernel {
       : op_(spec.node.op),
         dtype_(spec.type()),
         window_(window),
-        functions_{GpuFunction{device_type(op_.c_str(), {element_type(dtype_)})},
+        functions_{GpuFunction{device_type(op_.c_str(), {element_type(dtype_)}), kRegistersOfTiles},
                    GpuFunction{device_type("ReduceColumns",
                                            {"troupe::formula::SumOf", element_type(dtype_)})}} {}
 

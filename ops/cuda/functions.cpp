@@ -1,8 +1,7 @@
 #include "ops/cuda/functions.hpp"
 
-#include <set>
-
-#include "devices/cuda/gpu_kernel.hpp"
+#include <map>
+#include <string>
 
 namespace troupe::cuda {
 namespace {
@@ -39,8 +38,8 @@ std::vector<AttrMap> typings(const OpInfo& op) {
 
 }  // namespace
 
-std::vector<std::string> all_functions(const OpTable& table) {
-  std::set<std::string> types;
+std::vector<GpuFunction> all_functions(const OpTable& table) {
+  std::map<std::string, GpuFunction> all;
   for (const OpInfo* op : table.ops.all()) {
     if (!table.kernels.find(op->def.name, "CUDA")) continue;
     for (AttrMap& attrs : typings(*op)) {
@@ -49,10 +48,13 @@ std::vector<std::string> all_functions(const OpTable& table) {
       auto kernel = table.kernels.make(node, *op, "CUDA");
       if (!kernel.ok()) continue;  // not of these types
       if (auto* of_gpu = dynamic_cast<GpuKernel*>(kernel->get()))
-        for (const GpuFunction& function : of_gpu->functions()) types.insert(function.type);
+        for (const GpuFunction& function : of_gpu->functions())
+          all.emplace(function.type, function);
     }
   }
-  return {types.begin(), types.end()};
+  std::vector<GpuFunction> functions;
+  for (auto& [type, function] : all) functions.push_back(std::move(function));
+  return functions;
 }
 
 }  // namespace troupe::cuda

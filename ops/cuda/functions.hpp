@@ -1,15 +1,15 @@
 // Everything that kernels of GPUs may ask to have compiled.
 #pragma once
 
-#include <string>
 #include <vector>
 
+#include "devices/cuda/gpu_kernel.hpp"
 #include "ops/op.hpp"
 
 namespace troupe::cuda {
 
-// The types of all functions (GpuFunction::type) that the CUDA kernels of `table` have, for all
-// element types that they take; ascending.
-std::vector<std::string> all_functions(const OpTable& table);
+// All functions that the CUDA kernels of `table` have, for all element types that they take; by
+// their types, ascending.
+std::vector<GpuFunction> all_functions(const OpTable& table);
 
 }  // namespace troupe::cuda

@@ -27,6 +27,14 @@ inline Grid block_for_each(std::int64_t n) {
 // Strips of 32 columns, which a warp reads at once.
 inline std::int64_t strips_of(std::int64_t columns) { return (columns + 31) / 32; }
 
+// How many registers a thread may have (GpuFunction) so that so many blocks fit onto a
+// multiprocessor.
+constexpr int registers_for(int blocks) { return 65536 / (blocks * int(kThreads)); }
+// Of products (ops/device/tiles.cuh), whose threads have 16 sums each.
+inline constexpr int kRegistersOfTiles = registers_for(2);
+// Of long formulas of f64, of which each number takes two.
+inline constexpr int kRegistersOfLongF64 = registers_for(3);
+
 // A block for each tile of so many matrices (ops/device/tiles.cuh).
 inline std::int64_t tiles_of(std::int64_t matrices, std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kTile = device::kMatMulTile;

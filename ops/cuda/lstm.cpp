@@ -19,7 +19,7 @@ class Lstm : public DeviceKernel {
   Lstm(const KernelSpec& spec, const char* step)
       : dtype_(spec.type()),
         functions_{GpuFunction{device_type(step, {element_type(dtype_)})},
-                   GpuFunction{device_type("MatMul", {element_type(dtype_)})}} {}
+                   matmul_function(dtype_)} {}
   std::span<GpuFunction> functions() override { return functions_; }
 
  protected:

@@ -19,6 +19,10 @@ device::MatMulArgs matmul_args(std::int64_t m, std::int64_t n, std::int64_t k, b
   return args;
 }
 
+GpuFunction matmul_function(DType dtype) {
+  return {device_type("MatMul", {element_type(without_sign(dtype))}), kRegistersOfTiles};
+}
+
 namespace {
 
 // MatMul, or BatchMatMul, over leading dimensions that broadcast.
@@ -29,7 +33,7 @@ class MatMul final : public DeviceKernel {
         dtype_(spec.type()),
         transpose_a_(spec.bool_attr("transpose_a")),
         transpose_b_(spec.bool_attr("transpose_b")),
-        function_{device_type("MatMul", {element_type(without_sign(dtype_))})} {}
+        function_(matmul_function(dtype_)) {}
 
   std::span<GpuFunction> functions() override { return {&function_, 1}; }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "devices/cuda/gpu_kernel.hpp"
 #include "ops/device/arguments.hpp"
 #include "ops/op.hpp"
 
@@ -14,5 +15,7 @@ device::MatMulArgs matmul_args(std::int64_t m, std::int64_t n, std::int64_t k, b
 
 // MatMul and BatchMatMul, of attributes transpose_a and transpose_b.
 Expected<std::unique_ptr<Kernel>> matmul(const KernelSpec& spec);
+// What they launch, with matmul_args. Signed integers have the bits of unsigned ones.
+GpuFunction matmul_function(DType dtype);
 
 }  // namespace troupe::cuda

@@ -54,7 +54,9 @@ class Norm : public DeviceKernel {
 class LayerNorm final : public Norm {
  public:
   explicit LayerNorm(const KernelSpec& spec)
-      : Norm(spec, {"LayerNorm"}), epsilon_(spec.float_attr("epsilon")) {}
+      : Norm(spec, {"LayerNorm"}), epsilon_(spec.float_attr("epsilon")) {
+    if (dtype_ == DType::f64) functions_[0].registers = kRegistersOfLongF64;
+  }
   Status compute(KernelContext& ctx) override {
     TROUPE_TRY(const Rows size, rows_of(ctx, 0, 1, 2));
     TROUPE_TRY(Tensor y, ctx.reuse_or_allocate(0, dtype_, ctx.input(0).shape()));

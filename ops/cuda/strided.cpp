@@ -32,7 +32,7 @@ class Moving final : public DeviceKernel {
 
 Status launch_on(const KernelContext& ctx, const std::string& type, std::int64_t n, void* args) {
   const auto& device = static_cast<const CudaDevice&>(ctx.device());
-  return launch(ctx, {type, device.prepared(type)}, grid_for(n), args);
+  return launch(ctx, {.type = type, .handle = device.prepared(type)}, grid_for(n), args);
 }
 
 Status strided(const KernelContext& ctx, const std::string& type, const Shape& dims,

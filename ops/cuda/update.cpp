@@ -195,6 +195,7 @@ class Lamb final : public DeviceKernel {
     const char* const names[] = {"LambMoments", "LambRate", "LambMove"};
     for (std::size_t i = 0; i < functions_.size(); ++i)
       functions_[i].type = device_type(names[i], {element_type(dtype)});
+    if (dtype == DType::f64) functions_[0].registers = kRegistersOfLongF64;
   }
   std::span<GpuFunction> functions() override { return functions_; }
 

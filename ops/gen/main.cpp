@@ -76,8 +76,9 @@ std::string read(const std::string& path) {
 // For tests/fake_cuda/emulated.cpp.
 std::vector<File> gpu_functions(const troupe::OpTable& table, const std::string& path) {
   std::string lines;
-  for (const std::string& type : troupe::cuda::all_functions(table))
-    lines += fmt::format("emulated<{}>(\"{}\"),\n", type, troupe::cuda::function_name(type));
+  for (const troupe::cuda::GpuFunction& function : troupe::cuda::all_functions(table))
+    lines += fmt::format("emulated<{}>(\"{}\"),\n", function.type,
+                         troupe::cuda::function_name(function.type));
   return {{path + ".hpp", std::string(troupe::cuda::device_code().prologue)},
           {path + ".inc", std::move(lines)}};
 }
