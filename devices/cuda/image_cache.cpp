@@ -55,8 +55,8 @@ bool ImageCache::write(const std::string& key, const std::string& image) const {
   if (folder_.empty()) return false;
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
-  // Another process may write the same.
-  const std::string whole = path(key), part = fmt::format("{}.{}", whole, getpid());
+  // Another process or device may write the same.
+  const std::string whole = path(key), part = fmt::format("{}.{}", whole, gettid());
   std::ofstream out(part, std::ios::binary);
   out << header_of(image) << image;
   out.close();
