@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/log.hpp"
 #include "core/processors.hpp"
 #include "devices/arena.hpp"
 #include "devices/cuda/memory.hpp"
@@ -34,7 +35,8 @@ class Cuda final : public CudaDevice {
         memory_(new cuda::GpuMemory(context, memory)),
         host_(make_arena(0, cuda::pinned_pages(context))),
         lanes_(std::make_unique<detail::LanePool>(options.lanes)),
-        programs_(std::make_unique<cuda::Programs>(context, options.search)) {
+        programs_(std::make_unique<cuda::Programs>(context, options.search)),
+        search_(options.search) {
     TROUPE_CHECK(streams_.name.full(), "a device has a full name");
   }
   ~Cuda() override { shut_down(); }
@@ -63,6 +65,8 @@ class Cuda final : public CudaDevice {
   cuda::FunctionHandle prepared(std::string_view type) const override {
     return programs_->prepared(type);
   }
+  cuda::Products* products() const override { return products_.get(); }
+  Status issue(FunctionRef<Status(StreamHandle)> call) override;
   int compiled_functions() const override { return programs_->compiled(); }
   Status launch_kernel(const KernelLaunch& launch) override;
 
@@ -78,6 +82,7 @@ class Cuda final : public CudaDevice {
   Buffer staging_for(const Tensor& tensor);
   // With the mutex held: the kernels' stream has been given something.
   void told() { memory_->issued(kernels_->progress().issued()); }
+  Status choose_products();
   void shut_down();
 
   const cuda::Driver& driver() const { return streams_.context->driver(); }
@@ -88,6 +93,10 @@ class Cuda final : public CudaDevice {
   std::unique_ptr<CudaStream> kernels_, uploads_, downloads_;
   std::unique_ptr<detail::LanePool> lanes_;
   std::unique_ptr<cuda::Programs> programs_;
+  const cuda::Search search_;
+  std::mutex products_mutex_;
+  bool products_chosen_ = false;
+  std::unique_ptr<cuda::Products> products_;  // written before a kernel that reads it is prepared
 };
 
 Ticket Cuda::copy(const Tensor& src, Tensor dst) {
@@ -161,7 +170,33 @@ Status Cuda::prepare(std::span<Kernel* const> kernels) {
   std::vector<cuda::GpuKernel*> of_gpu;
   for (Kernel* kernel : kernels)
     if (auto* one = dynamic_cast<cuda::GpuKernel*>(kernel)) of_gpu.push_back(one);
+  for (const cuda::GpuKernel* kernel : of_gpu)
+    if (kernel->multiplies()) TROUPE_TRY(choose_products());
   return programs_->prepare(of_gpu);
+}
+
+Status Cuda::choose_products() {
+  std::lock_guard lock(products_mutex_);
+  if (products_chosen_) return ok_status();
+  TROUPE_TRY(cuda::ProductsChoice choice, cuda::choose_products(search_, driver()));
+  if (choice.library) {
+    TROUPE_TRY(products_, cuda::Products::make(std::move(*choice.library), streams_.context));
+  }
+  products_chosen_ = true;
+  TROUPE_LOG(info, "cuda", "products of matrices are computed by " + choice.text);
+  return ok_status();
+}
+
+Status Cuda::issue(FunctionRef<Status(StreamHandle)> call) {
+  std::lock_guard lock(streams_.mutex);
+  Status refused;
+  const Status status = kernels_->try_issue("a library's call", [&](StreamHandle stream) {
+    refused = call(stream);
+    return refused.ok() ? cuda::kSuccess : cuda::kInvalidValue;
+  });
+  if (!status.ok()) return refused;
+  told();
+  return ok_status();
 }
 
 Status Cuda::launch_kernel(const KernelLaunch& launch) {
@@ -195,6 +230,7 @@ void Cuda::shut_down() {
   downloads_.reset();
   lanes_.reset();
   programs_.reset();
+  products_.reset();
 }
 
 // Room for what the driver and libraries take later.

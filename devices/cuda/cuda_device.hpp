@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "core/function_ref.hpp"
 #include "devices/cuda/context.hpp"
+#include "devices/cuda/products.hpp"
 #include "devices/device.hpp"
 
 namespace troupe {
@@ -47,6 +49,13 @@ class CudaDevice : public Device {
   virtual Expected<cuda::FunctionHandle> function(const std::string& image, const char* name) = 0;
   // On stream(). What the driver refuses is returned, and is no failure of the stream.
   virtual Status launch_kernel(const KernelLaunch& launch) = 0;
+
+  // What computes products of matrices, or null: their own kernels do. Known once a kernel that
+  // multiplies is prepared.
+  virtual cuda::Products* products() const = 0;
+  // Has a library issue work on stream(). What `call` returns is returned, and is no failure of the
+  // stream.
+  virtual Status issue(FunctionRef<Status(cuda::StreamHandle)> call) = 0;
 
   // The handle of a function of that type, or null: no kernel that it was prepared for has one.
   virtual cuda::FunctionHandle prepared(std::string_view type) const = 0;

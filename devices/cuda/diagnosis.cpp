@@ -7,6 +7,7 @@
 
 #include "core/byte_count.hpp"
 #include "devices/cuda/nvrtc.hpp"
+#include "devices/cuda/products.hpp"
 
 namespace troupe::cuda {
 namespace {
@@ -54,6 +55,12 @@ Finding library_finding(const Versioned& of, const Search& search, int driver_ve
           {}};
 }
 
+Finding matmul_finding(const Search& search, const Driver& driver) {
+  const auto choice = choose_products(search, driver);
+  if (!choice.ok()) return {"matmul", "failed", choice.status().message(), {}};
+  return {"matmul", "ready", "by " + choice->text, {}};
+}
+
 Finding gpu_finding(const Driver& driver, int ordinal) {
   const std::string part = fmt::format("gpu:{}", ordinal);
   DeviceId device = 0;
@@ -81,6 +88,10 @@ Finding nvrtc_finding(const Search& search, int driver_version) {
                         text, version_text(driver_version), wheel_of("nvrtc", driver_version)),
             wheel_of("nvrtc", driver_version)};
   return {"nvrtc", "ready", text, {}};
+}
+
+Finding cublaslt_finding(const Search& search, int driver_version) {
+  return library_finding(kCublasLt, search, driver_version);
 }
 
 bool Diagnosis::ready() const {
@@ -114,7 +125,9 @@ Diagnosis diagnose(const Search& search) {
       diagnosis.findings.push_back(gpu_finding(report.driver, i));
   const int version = report.driver.version;
   diagnosis.findings.push_back(nvrtc_finding(search, version));
-  diagnosis.findings.push_back(library_finding(kCublasLt, search, version));
+  diagnosis.findings.push_back(cublaslt_finding(search, version));
+  if (report.state == DriverReport::State::ready)
+    diagnosis.findings.push_back(matmul_finding(search, report.driver));
   diagnosis.findings.push_back(library_finding(kCudnn, search, version));
   return diagnosis;
 }

@@ -10,7 +10,7 @@ namespace troupe::cuda {
 
 // One part: the driver, a GPU, or a library.
 struct Finding {
-  std::string part;   // "driver", "gpu:0", "nvrtc", "cublasLt", "cudnn"
+  std::string part;   // "driver", "gpu:0", "nvrtc", "cublasLt", "matmul", "cudnn"
   std::string state;  // state_name(); of libraries "ready", "missing", "broken" or "too_new"
   std::string text;   // one line
   std::string wheel;  // the package of PyPI that has what is missing
@@ -27,6 +27,9 @@ Diagnosis diagnose(const Search& search);
 
 // Of NVRTC alone, for a driver of that version (0: unknown).
 Finding nvrtc_finding(const Search& search, int driver_version);
+
+// Of cuBLASLt alone.
+Finding cublaslt_finding(const Search& search, int driver_version);
 
 // One GPU, as its driver tells of it.
 struct GpuInfo {

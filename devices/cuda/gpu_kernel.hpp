@@ -40,6 +40,9 @@ class GpuKernel : public Kernel {
   // Whatever compute() may launch. Part of the kernel.
   virtual std::span<GpuFunction> functions() = 0;
   virtual const DeviceCode& code() const = 0;
+  // Whether it has products of matrices computed by the device's library, if it has one
+  // (CudaDevice::products).
+  virtual bool multiplies() const { return false; }
 };
 
 // How many threads a launch has.

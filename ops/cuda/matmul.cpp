@@ -1,7 +1,11 @@
 #include "ops/cuda/matmul.hpp"
 
+#include <cstddef>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
+#include "devices/cuda/cuda_device.hpp"
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
@@ -36,6 +40,7 @@ class MatMul final : public DeviceKernel {
         function_(matmul_function(dtype_)) {}
 
   std::span<GpuFunction> functions() override { return {&function_, 1}; }
+  bool multiplies() const override { return is_float(dtype_); }
 
   Status compute(KernelContext& ctx) override {
     const Tensor &a = ctx.input(0), &b = ctx.input(1);
@@ -56,8 +61,7 @@ class MatMul final : public DeviceKernel {
     args.a = a.raw();
     args.b = b.raw();
     args.y = y.mutable_raw();
-    if (y.elements() != 0)
-      TROUPE_TRY(launch(ctx, function_, block_for_each_tile(args.count, args.m, args.n), &args));
+    if (y.elements() != 0) TROUPE_TRY(multiply(ctx, args));
     ctx.set_output(0, std::move(y));
     return ok_status();
   }
@@ -67,6 +71,64 @@ class MatMul final : public DeviceKernel {
     return Shape(shape.dims().first(std::size_t(shape.rank() - 2)));
   }
   static Shape last_two(const Tensor& x) { return Shape(x.shape().dims().last(2)); }
+
+  Status multiply(const KernelContext& ctx, device::MatMulArgs& args) const {
+    auto& device = static_cast<CudaDevice&>(ctx.device());
+    Products* products = multiplies() ? device.products() : nullptr;
+    if (products && args.k != 0 && innermost(args.walk) <= std::numeric_limits<int>::max())
+      return by_library(ctx, device, *products, args);
+    return launch(ctx, function_, block_for_each_tile(args.count, args.m, args.n), &args);
+  }
+
+  // How many products follow each other at fixed distances.
+  static std::int64_t innermost(const device::Walk<2>& walk) {
+    return walk.rank == 0 ? 1 : walk.dims[walk.rank - 1];
+  }
+
+  // A call of the library for each innermost row of products.
+  Status by_library(const KernelContext& ctx, CudaDevice& device, Products& products,
+                    const device::MatMulArgs& args) const {
+    const device::Walk<2>& walk = args.walk;
+    const std::int64_t row = innermost(walk), of_a = args.m * args.k, of_b = args.k * args.n;
+    LtProduct product{dtype_, args.m, args.n, args.k, transpose_a_, transpose_b_, row};
+    if (row > 1) {
+      product.next_a = walk.strides[0][walk.rank - 1] * of_a;
+      product.next_b = walk.strides[1][walk.rank - 1] * of_b;
+    }
+    Tensor workspace;
+    for (std::int64_t first = 0; first < args.count; first += row) {
+      std::int64_t a = 0, b = 0, rest = first / row;
+      for (int d = walk.rank - 2; d >= 0; --d) {
+        a += rest % walk.dims[d] * walk.strides[0][d] * of_a;
+        b += rest % walk.dims[d] * walk.strides[1][d] * of_b;
+        rest /= walk.dims[d];
+      }
+      const Operands operands{at(args.a, a), at(args.b, b), at(args.y, first * args.m * args.n)};
+      TROUPE_TRY(const Products::PlanPtr plan, products.plan(product, operands));
+      TROUPE_TRY(void* space, aligned(ctx, Products::workspace(*plan), workspace));
+      TROUPE_TRY(device.issue(
+          [&](StreamHandle stream) { return products.run(*plan, operands, space, stream); }));
+    }
+    return ok_status();
+  }
+
+  // Memory in `space`, which is kept if it is large enough: what the stream does with it is in
+  // order.
+  static Expected<void*> aligned(const KernelContext& ctx, std::size_t bytes, Tensor& space) {
+    constexpr std::size_t kAlignment = 256;
+    if (bytes == 0) return nullptr;
+    if (!space.defined() || space.bytes() < bytes + kAlignment) {
+      TROUPE_TRY(space, ctx.allocate(DType::u8, Shape{std::int64_t(bytes + kAlignment)}));
+    }
+    const auto address = reinterpret_cast<std::uintptr_t>(space.mutable_raw());
+    return reinterpret_cast<void*>((address + kAlignment - 1) / kAlignment * kAlignment);
+  }
+
+  template <class P>
+  P* at(P* data, std::int64_t element) const {
+    using Byte = std::conditional_t<std::is_const_v<P>, const std::byte, std::byte>;
+    return static_cast<Byte*>(data) + element * std::int64_t(dtype_size(dtype_));
+  }
 
   bool batched_;
   DType dtype_;

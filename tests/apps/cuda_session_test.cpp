@@ -141,6 +141,28 @@ struct Sometimes {
 
 TEST_CASE("a rule that has no kernel for GPUs runs on the CPU beside one") { trains(Sometimes{}); }
 
+TEST_CASE("what cuBLASLt refuses on a GPU names the node, and the next run is fine") {
+  const Emulated emulated;
+  const test::EnvironmentVariable path(
+      "TROUPE_CUDA_PATH", build_dir() + "/fake-cuda:" + build_dir() + "/fake-nvrtc:" + build_dir() +
+                              "/fake-cublaslt:-");
+  Graph g;
+  Output x = placeholder<float>(g, {2, 2}, "x");
+  Output y = matmul(x, x);
+  Session session(g, with_gpu());
+  auto step = session.compile({y}, {}, {x});
+  const std::vector<Tensor> fed = {Tensor::of(Shape{2, 2}, {1.0f, 2.0f, 3.0f, 4.0f})};
+  {
+    const test::EnvironmentVariable broken("TROUPE_FAKE_CUBLASLT", "matmul=15");
+    const auto refused = step.try_run(fed);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(contains(refused.status().text(), "cublasLtMatmul: CUBLAS_STATUS_NOT_SUPPORTED"));
+    CHECK(contains(refused.status().text(), "MatMul"));
+    CHECK(contains(refused.status().text(), "cuda:0"));
+  }
+  CHECK(Tensor::same(step.run(fed)[0], Tensor::of(Shape{2, 2}, {7.0f, 10.0f, 15.0f, 22.0f})));
+}
+
 TEST_CASE("a label outside is refused on a GPU, too") {
   const Emulated emulated;
   Graph g;

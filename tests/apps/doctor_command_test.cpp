@@ -57,6 +57,19 @@ TEST_CASE("doctor names the wheel that has a missing library") {
   CHECK(contains(line_of(older, "cudnn"), "; the wheel nvidia-cudnn-cu12 has it"));
 }
 
+TEST_CASE("doctor tells what computes products of matrices") {
+  CHECK(contains(line_of(doctor(fake_folder()), "matmul"),
+                 "by Troupe's kernels: cublasLt is missing: "));
+  const std::string both = fake_folder() + ":" + build_dir() + "/fake-cublaslt";
+  CHECK(contains(line_of(doctor(both), "matmul"), "by cublasLt ("));
+  setenv("TROUPE_CUDA_MATMUL", "kernels", 1);
+  CHECK(line_of(doctor(both), "matmul") == "by Troupe's kernels: TROUPE_CUDA_MATMUL=kernels");
+  setenv("TROUPE_CUDA_MATMUL", "other", 1);
+  CHECK(contains(line_of(doctor(both), "matmul"), "TROUPE_CUDA_MATMUL is 'other'"));
+  unsetenv("TROUPE_CUDA_MATMUL");
+  CHECK(line_of(doctor("/nowhere"), "matmul").empty());  // there is no driver
+}
+
 TEST_CASE("doctor finds libraries where wheels put them, and sees what is wrong with them") {
   char folder[] = "/tmp/troupe-doctor-XXXXXX";
   REQUIRE(mkdtemp(folder) != nullptr);

@@ -4,12 +4,17 @@
 #include <set>
 #include <string>
 
+#include "devices/cuda/cublaslt.hpp"
 #include "devices/cuda/driver.hpp"
 #include "devices/cuda/nvrtc.hpp"
 
 #ifdef TROUPE_CUDA_HEADERS
 #include <cuda.h>
 #include <nvrtc.h>
+#endif
+#if defined(TROUPE_CUDA_HEADERS) && __has_include(<cublasLt.h>)
+#define TROUPE_CUBLASLT_HEADER
+#include <cublasLt.h>
 #endif
 
 using namespace troupe;
@@ -175,6 +180,92 @@ TEST_CASE("CUDA: the declarations of NVRTC are those of the header") {
                                                                             done);
   all_of<N>(done);
 }
+
+#ifdef TROUPE_CUBLASLT_HEADER
+
+namespace {
+
+template <>
+struct Alike<cuda::OpaqueLt, cublasLtContext> : std::true_type {};
+template <>
+struct Alike<cuda::OpaqueLtOperation, cublasLtMatmulDescOpaque_t> : std::true_type {};
+template <>
+struct Alike<cuda::OpaqueLtLayout, cublasLtMatrixLayoutOpaque_t> : std::true_type {};
+template <>
+struct Alike<cuda::OpaqueLtPreference, cublasLtMatmulPreferenceOpaque_t> : std::true_type {};
+template <>
+struct Alike<cuda::LtAlgorithm, cublasLtMatmulAlgo_t> : std::true_type {};
+template <>
+struct Alike<cuda::LtHeuristic, cublasLtMatmulHeuristicResult_t> : std::true_type {};
+
+}  // namespace
+
+TEST_CASE("CUDA: the declarations of cuBLASLt are those of the header") {
+  using L = cuda::CublasLtTable;
+  std::set<std::string> done;
+  compare<decltype(L::cublasLtGetVersion), decltype(&::cublasLtGetVersion)>("cublasLtGetVersion",
+                                                                            done);
+  compare<decltype(L::cublasLtGetStatusName), decltype(&::cublasLtGetStatusName)>(
+      "cublasLtGetStatusName", done);
+  compare<decltype(L::cublasLtCreate), decltype(&::cublasLtCreate)>("cublasLtCreate", done);
+  compare<decltype(L::cublasLtDestroy), decltype(&::cublasLtDestroy)>("cublasLtDestroy", done);
+  compare<decltype(L::cublasLtMatmulDescCreate), decltype(&::cublasLtMatmulDescCreate)>(
+      "cublasLtMatmulDescCreate", done);
+  compare<decltype(L::cublasLtMatmulDescDestroy), decltype(&::cublasLtMatmulDescDestroy)>(
+      "cublasLtMatmulDescDestroy", done);
+  compare<decltype(L::cublasLtMatmulDescSetAttribute), decltype(&::cublasLtMatmulDescSetAttribute)>(
+      "cublasLtMatmulDescSetAttribute", done);
+  compare<decltype(L::cublasLtMatrixLayoutCreate), decltype(&::cublasLtMatrixLayoutCreate)>(
+      "cublasLtMatrixLayoutCreate", done);
+  compare<decltype(L::cublasLtMatrixLayoutDestroy), decltype(&::cublasLtMatrixLayoutDestroy)>(
+      "cublasLtMatrixLayoutDestroy", done);
+  compare<decltype(L::cublasLtMatrixLayoutSetAttribute),
+          decltype(&::cublasLtMatrixLayoutSetAttribute)>("cublasLtMatrixLayoutSetAttribute", done);
+  compare<decltype(L::cublasLtMatmulPreferenceCreate), decltype(&::cublasLtMatmulPreferenceCreate)>(
+      "cublasLtMatmulPreferenceCreate", done);
+  compare<decltype(L::cublasLtMatmulPreferenceDestroy),
+          decltype(&::cublasLtMatmulPreferenceDestroy)>("cublasLtMatmulPreferenceDestroy", done);
+  compare<decltype(L::cublasLtMatmulPreferenceSetAttribute),
+          decltype(&::cublasLtMatmulPreferenceSetAttribute)>("cublasLtMatmulPreferenceSetAttribute",
+                                                             done);
+  compare<decltype(L::cublasLtMatmulAlgoGetHeuristic), decltype(&::cublasLtMatmulAlgoGetHeuristic)>(
+      "cublasLtMatmulAlgoGetHeuristic", done);
+  compare<decltype(L::cublasLtMatmul), decltype(&::cublasLtMatmul)>("cublasLtMatmul", done);
+  all_of<L>(done);
+  using Heuristic = cublasLtMatmulHeuristicResult_t;
+  CHECK(sizeof(cuda::LtAlgorithm) == sizeof(cublasLtMatmulAlgo_t));
+  CHECK(sizeof(cuda::LtHeuristic) == sizeof(Heuristic));
+  CHECK(offsetof(cuda::LtHeuristic, workspace) == offsetof(Heuristic, workspaceSize));
+  CHECK(offsetof(cuda::LtHeuristic, state) == offsetof(Heuristic, state));
+  CHECK(offsetof(cuda::LtHeuristic, waves) == offsetof(Heuristic, wavesCount));
+  CHECK(cuda::kLtF32 == CUDA_R_32F);
+  CHECK(cuda::kLtF64 == CUDA_R_64F);
+  CHECK(cuda::kLtF16 == CUDA_R_16F);
+  CHECK(cuda::kLtBf16 == CUDA_R_16BF);
+  CHECK(cuda::kLtComputeF32 == CUBLAS_COMPUTE_32F);
+  CHECK(cuda::kLtComputeF64 == CUBLAS_COMPUTE_64F);
+  CHECK(cuda::kLtPlain == CUBLAS_OP_N);
+  CHECK(cuda::kLtTransposed == CUBLAS_OP_T);
+  CHECK(cuda::kLtTransposeA == CUBLASLT_MATMUL_DESC_TRANSA);
+  CHECK(cuda::kLtTransposeB == CUBLASLT_MATMUL_DESC_TRANSB);
+  CHECK(cuda::kLtBatchCount == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
+  CHECK(cuda::kLtBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+  CHECK(cuda::kLtMostWorkspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+  CHECK(cuda::kLtReductionSchemes == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK);
+  CHECK(cuda::kLtAlignmentA == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+  CHECK(cuda::kLtAlignmentB == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES);
+  CHECK(cuda::kLtAlignmentC == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
+  CHECK(cuda::kLtAlignmentD == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+  CHECK(cuda::kLtReduceInWorkspace == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
+}
+
+#else
+
+TEST_CASE("CUDA: the declarations of cuBLASLt are those of the header") {
+  MESSAGE("skipped: no cublasLt.h beside cuda.h when this was configured (wheel nvidia-cublas)");
+}
+
+#endif
 
 TEST_CASE("CUDA: the constants are those of the header") {
   CHECK(cuda::kSuccess == CUDA_SUCCESS);

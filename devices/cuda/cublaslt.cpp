@@ -1,0 +1,26 @@
+#include "devices/cuda/cublaslt.hpp"
+
+namespace troupe::cuda {
+
+Status CublasLt::check(LtResult result, const char* call) const {
+  constexpr LtResult kNoMemory = 3;  // CUBLAS_STATUS_ALLOC_FAILED
+  if (result == 0) return ok_status();
+  const char* name = cublasLtGetStatusName(result);
+  const std::string text =
+      std::string(call) + ": " + (name ? name : "cuBLAS error " + std::to_string(result));
+  return result == kNoMemory ? resource_exhausted(text) : internal_error(text);
+}
+
+Expected<CublasLt> open_cublaslt(const Search& search) {
+  TROUPE_TRY(const Library library,
+             Library::open({"libcublasLt.so.13", "libcublasLt.so.12"}, search));
+  CublasLt lt;
+  lt.path = library.path();
+  lt.fake = library.find("troupe_fake_cublaslt") != nullptr;
+  if (const char* lacks = fill(static_cast<CublasLtTable&>(lt), library))
+    return failed_precondition(library.path() + " lacks " + lacks);
+  lt.version = int(lt.cublasLtGetVersion());
+  return lt;
+}
+
+}  // namespace troupe::cuda

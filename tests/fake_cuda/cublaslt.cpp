@@ -1,0 +1,341 @@
+// cuBLASLt without a GPU, for tests: build/fake-cublaslt/libcublasLt.so.13 has the functions of
+// devices/cuda/cublaslt.hpp. Products are computed by a kernel of the fake driver beside it, in the
+// order of its stream. Sums of two and more terms are split in two, whose parts go through the
+// workspace in the type that they are computed in: NVIDIA's order is not Troupe's either.
+//
+// What NVIDIA's library refuses is refused: sizes that do not fit, attributes of another size,
+// operands that are aligned less than was promised, a workspace that is too small.
+//
+// TROUPE_FAKE_CUBLASLT: "create=N", "heuristic=N", "matmul=N", "state=N": that call, or what was
+// chosen, fails with N; "none=1": no way is known to compute anything.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "devices/cuda/cublaslt.hpp"
+#include "devices/cuda/driver.hpp"
+#include "tests/fake_cuda/fake_cuda.hpp"
+
+using namespace troupe::cuda;
+
+namespace troupe::cuda {
+
+struct OpaqueLt {
+  FunctionHandle function = nullptr;
+  ModuleHandle module = nullptr;
+};
+struct OpaqueLtOperation {
+  int compute = 0, scale = 0;
+  std::int32_t transpose_a = 0, transpose_b = 0;
+};
+struct OpaqueLtLayout {
+  int type = 0;
+  std::uint64_t rows = 0, columns = 0;
+  std::int64_t leading = 0;
+  std::int32_t count = 1;
+  std::int64_t stride = 0;
+};
+struct OpaqueLtPreference {
+  std::uint64_t workspace = 0;
+  std::uint32_t reductions = 7;
+  std::uint32_t alignments[4] = {256, 256, 256, 256};  // of a, b, c, d
+};
+
+}  // namespace troupe::cuda
+
+namespace {
+
+constexpr LtResult kFine = 0, kNoLibrary = 1, kInvalid = 7, kFailed = 13, kUnsupported = 15;
+
+int setting(const char* name, int otherwise = 0) {
+  const char* all = std::getenv("TROUPE_FAKE_CUBLASLT");
+  const char* found = all ? std::strstr(all, name) : nullptr;
+  return found ? std::atoi(found + std::strlen(name) + 1) : otherwise;
+}
+
+// The fake driver of the same build, which the process has opened before.
+void* driver() {
+  static void* const opened = [] {
+    Dl_info self{};
+    dladdr(reinterpret_cast<void*>(&driver), &self);
+    const auto folder = std::filesystem::path(self.dli_fname).parent_path().parent_path();
+    return dlopen((folder / "fake-cuda/libcuda.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
+  }();
+  return opened;
+}
+template <class Function>
+Function of_driver(const char* name) {
+  return reinterpret_cast<Function>(dlsym(driver(), name));
+}
+
+struct Matrix {
+  std::int64_t leading = 0, stride = 0;
+  bool transposed = false;
+  std::int64_t at(std::int64_t number, std::int64_t row, std::int64_t column) const {
+    return number * stride + (transposed ? column + row * leading : row + column * leading);
+  }
+};
+
+// What the kernel gets. The driver replaces addresses among these words.
+struct Call {
+  const void *a, *b;
+  void *d, *workspace;
+  std::int64_t rows, columns, depth, count;
+  std::int64_t type;
+  Matrix of_a, of_b, of_d;
+};
+
+struct Half {
+  using Sum = float;
+  static float load(const void* p, std::int64_t i) {
+    return float(static_cast<const _Float16*>(p)[i]);
+  }
+  static void store(void* p, std::int64_t i, float x) {
+    static_cast<_Float16*>(p)[i] = _Float16(x);
+  }
+};
+struct Bf16 {
+  using Sum = float;
+  static float load(const void* p, std::int64_t i) {
+    return std::bit_cast<float>(std::uint32_t(static_cast<const std::uint16_t*>(p)[i]) << 16);
+  }
+  static void store(void* p, std::int64_t i, float x) {
+    const auto bits = std::bit_cast<std::uint32_t>(x);
+    const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;  // to the nearest, even
+    static_cast<std::uint16_t*>(p)[i] = std::uint16_t(x != x ? 0x7fc0 : rounded);
+  }
+};
+template <class T>
+struct Plain {
+  using Sum = T;
+  static T load(const void* p, std::int64_t i) { return static_cast<const T*>(p)[i]; }
+  static void store(void* p, std::int64_t i, T x) { static_cast<T*>(p)[i] = x; }
+};
+
+template <class T>
+void compute(const Call& c) {
+  using Sum = typename T::Sum;
+  auto* parts = static_cast<Sum*>(c.workspace);
+  for (std::int64_t p = 0; p < c.count; ++p)
+    for (std::int64_t j = 0; j < c.columns; ++j)
+      for (std::int64_t i = 0; i < c.rows; ++i) {
+        const auto sum = [&](std::int64_t from, std::int64_t to) {
+          Sum all = 0;
+          for (std::int64_t l = from; l < to; ++l)
+            all += T::load(c.a, c.of_a.at(p, i, l)) * T::load(c.b, c.of_b.at(p, l, j));
+          return all;
+        };
+        const std::int64_t half = c.workspace ? c.depth / 2 : 0;
+        Sum all = sum(half, c.depth);
+        if (c.workspace) {
+          parts[i + j * c.rows] = sum(0, half);
+          all = parts[i + j * c.rows] + all;
+        }
+        T::store(c.d, c.of_d.at(p, i, j), all);
+      }
+}
+
+std::int64_t size_of(std::int64_t type) { return type == kLtF64 ? 8 : type == kLtF32 ? 4 : 2; }
+
+Result run(const troupe::fake_cuda::Launched& launched) {
+  const Call& c = *static_cast<const Call*>(launched.arguments[0]);
+  const auto touch = of_driver<troupe::fake_cuda::Touch>("troupe_fake_touch");
+  const auto bytes = [&](const Matrix& m, std::int64_t rows, std::int64_t columns) {
+    return std::size_t((m.at(c.count - 1, rows - 1, columns - 1) + 1) * size_of(c.type));
+  };
+  touch(c.a, bytes(c.of_a, c.rows, c.depth), 0);
+  touch(c.b, bytes(c.of_b, c.depth, c.columns), 0);
+  touch(c.d, bytes(c.of_d, c.rows, c.columns), 1);
+  if (c.workspace)
+    touch(c.workspace, std::size_t(c.rows * c.columns * std::max<std::int64_t>(4, size_of(c.type))),
+          1);
+  switch (c.type) {
+    case kLtF32:
+      compute<Plain<float>>(c);
+      break;
+    case kLtF64:
+      compute<Plain<double>>(c);
+      break;
+    case kLtF16:
+      compute<Half>(c);
+      break;
+    default:
+      compute<Bf16>(c);
+  }
+  return kSuccess;
+}
+
+// The product that the descriptions say, without addresses. False: they do not fit.
+bool describe(const OpaqueLtOperation& o, const OpaqueLtLayout& a, const OpaqueLtLayout& b,
+              const OpaqueLtLayout& d, Call& call) {
+  call.of_a = {a.leading, a.count == 1 ? 0 : a.stride, o.transpose_a != 0};
+  call.of_b = {b.leading, b.count == 1 ? 0 : b.stride, o.transpose_b != 0};
+  call.of_d = {d.leading, d.count == 1 ? 0 : d.stride, false};
+  call.rows = std::int64_t(d.rows), call.columns = std::int64_t(d.columns);
+  call.depth = std::int64_t(o.transpose_a ? a.rows : a.columns);
+  call.count = d.count, call.type = d.type;
+  const bool sizes = (o.transpose_a ? a.columns : a.rows) == d.rows &&
+                     (o.transpose_b ? b.rows : b.columns) == d.columns &&
+                     std::int64_t(o.transpose_b ? b.columns : b.rows) == call.depth &&
+                     call.depth > 0;
+  const bool types = a.type == d.type && b.type == d.type &&
+                     (d.type == kLtF64 ? o.compute == kLtComputeF64 && o.scale == kLtF64
+                                       : o.compute == kLtComputeF32 && o.scale == kLtF32);
+  const bool leading = a.leading >= std::int64_t(a.rows) && b.leading >= std::int64_t(b.rows) &&
+                       d.leading >= std::int64_t(d.rows);
+  const bool counts = a.count == d.count && b.count == d.count &&
+                      (d.count == 1 || d.stride >= d.leading * std::int64_t(d.columns));
+  return sizes && types && leading && counts;
+}
+
+template <class T>
+LtResult set(T& member, const void* value, std::size_t bytes) {
+  if (!value || bytes != sizeof member) return kInvalid;
+  std::memcpy(&member, value, bytes);
+  return kFine;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int troupe_fake_cublaslt() { return 1; }
+
+std::size_t cublasLtGetVersion() { return 130100; }
+const char* cublasLtGetStatusName(LtResult result) {
+  switch (result) {
+    case kNoLibrary:
+      return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case 3:
+      return "CUBLAS_STATUS_ALLOC_FAILED";
+    case kInvalid:
+      return "CUBLAS_STATUS_INVALID_VALUE";
+    case kFailed:
+      return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case kUnsupported:
+      return "CUBLAS_STATUS_NOT_SUPPORTED";
+    default:
+      return "unknown";
+  }
+}
+LtResult cublasLtCreate(LtHandle* handle) {
+  if (const int refused = setting("create")) return refused;
+  if (!driver()) return kNoLibrary;
+  const std::size_t bytes = sizeof(Call);
+  constexpr char kName[] = "fake_cublaslt_matmul";
+  of_driver<troupe::fake_cuda::Register>("troupe_fake_register")(kName, run, &bytes, 1);
+  auto made = new OpaqueLt;
+  const bool fine = of_driver<decltype(DriverTable::cuModuleLoadData)>("cuModuleLoadData")(
+                        &made->module, troupe::fake_cuda::kImage) == kSuccess &&
+                    of_driver<decltype(DriverTable::cuModuleGetFunction)>("cuModuleGetFunction")(
+                        &made->function, made->module, kName) == kSuccess;
+  if (!fine) {
+    delete made;
+    return kNoLibrary;
+  }
+  *handle = made;
+  return kFine;
+}
+LtResult cublasLtDestroy(LtHandle handle) {
+  of_driver<decltype(DriverTable::cuModuleUnload)>("cuModuleUnload")(handle->module);
+  delete handle;
+  return kFine;
+}
+LtResult cublasLtMatmulDescCreate(LtOperation* operation, int compute, int scale) {
+  *operation = new OpaqueLtOperation{compute, scale};
+  return kFine;
+}
+LtResult cublasLtMatmulDescDestroy(LtOperation operation) {
+  delete operation;
+  return kFine;
+}
+LtResult cublasLtMatmulDescSetAttribute(LtOperation operation, int attribute, const void* value,
+                                        std::size_t bytes) {
+  if (attribute == kLtTransposeA) return set(operation->transpose_a, value, bytes);
+  if (attribute == kLtTransposeB) return set(operation->transpose_b, value, bytes);
+  return kInvalid;
+}
+LtResult cublasLtMatrixLayoutCreate(LtLayout* layout, int type, std::uint64_t rows,
+                                    std::uint64_t columns, std::int64_t leading) {
+  *layout = new OpaqueLtLayout{type, rows, columns, leading};
+  return kFine;
+}
+LtResult cublasLtMatrixLayoutDestroy(LtLayout layout) {
+  delete layout;
+  return kFine;
+}
+LtResult cublasLtMatrixLayoutSetAttribute(LtLayout layout, int attribute, const void* value,
+                                          std::size_t bytes) {
+  if (attribute == kLtBatchCount) return set(layout->count, value, bytes);
+  if (attribute == kLtBatchStride) return set(layout->stride, value, bytes);
+  return kInvalid;
+}
+LtResult cublasLtMatmulPreferenceCreate(LtPreference* preference) {
+  *preference = new OpaqueLtPreference;
+  return kFine;
+}
+LtResult cublasLtMatmulPreferenceDestroy(LtPreference preference) {
+  delete preference;
+  return kFine;
+}
+LtResult cublasLtMatmulPreferenceSetAttribute(LtPreference preference, int attribute,
+                                              const void* value, std::size_t bytes) {
+  if (attribute == kLtMostWorkspace) return set(preference->workspace, value, bytes);
+  if (attribute == kLtReductionSchemes) return set(preference->reductions, value, bytes);
+  if (attribute >= kLtAlignmentA && attribute <= kLtAlignmentD)
+    return set(preference->alignments[attribute - kLtAlignmentA], value, bytes);
+  return kInvalid;
+}
+LtResult cublasLtMatmulAlgoGetHeuristic(LtHandle, LtOperation operation, LtLayout a, LtLayout b,
+                                        LtLayout c, LtLayout d, LtPreference preference, int most,
+                                        LtHeuristic* found, int* count) {
+  if (const int refused = setting("heuristic")) return refused;
+  Call call{};
+  if (most < 1 || c != d || !describe(*operation, *a, *b, *d, call)) return kInvalid;
+  *count = setting("none") == 0;
+  *found = {};
+  found->state = setting("state");
+  std::copy_n(preference->alignments, 4, found->algorithm.data);
+  // A sum whose parts are added up in place would not have the same bits in each run.
+  const std::size_t parts = std::size_t(call.rows * call.columns) * (call.type == kLtF64 ? 8 : 4);
+  const bool split = call.depth > 1 && parts <= preference->workspace &&
+                     preference->reductions == kLtReduceInWorkspace;
+  found->workspace = split ? parts : 0;
+  found->algorithm.data[4] = found->workspace;
+  return kFine;
+}
+LtResult cublasLtMatmul(LtHandle handle, LtOperation operation, const void* alpha, const void* a,
+                        LtLayout of_a, const void* b, LtLayout of_b, const void* beta,
+                        const void* c, LtLayout of_c, void* d, LtLayout of_d,
+                        const LtAlgorithm* algorithm, void* workspace, std::size_t bytes,
+                        StreamHandle stream) {
+  if (const int refused = setting("matmul")) return refused;
+  Call call{};
+  if (c != d || of_c != of_d || !describe(*operation, *of_a, *of_b, *of_d, call)) return kInvalid;
+  const bool f64 = call.type == kLtF64;
+  const bool plain =
+      f64 ? *static_cast<const double*>(alpha) == 1 && *static_cast<const double*>(beta) == 0
+          : *static_cast<const float*>(alpha) == 1 && *static_cast<const float*>(beta) == 0;
+  const void* operands[] = {a, b, c, d};
+  for (int i = 0; i < 4; ++i)
+    if (reinterpret_cast<std::uint64_t>(operands[i]) % algorithm->data[i] != 0) return kInvalid;
+  if (bytes < algorithm->data[4] || (algorithm->data[4] != 0 && !workspace) ||
+      reinterpret_cast<std::uint64_t>(workspace) % 256 != 0)
+    return kInvalid;
+  if (!plain) return kUnsupported;
+  call.a = a, call.b = b, call.d = d, call.workspace = algorithm->data[4] ? workspace : nullptr;
+  void* arguments[] = {&call};
+  return of_driver<decltype(DriverTable::cuLaunchKernel)>("cuLaunchKernel")(
+             handle->function, 1, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr) == kSuccess
+             ? kFine
+             : kFailed;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,246 @@
+// Products of matrices by cuBLASLt, as the tests' library stands in for it (tests/fake_cuda): what
+// it is told of layouts, transpositions, steps between matrices, workspace and streams. Not
+// NVIDIA's library, and not hardware.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "devices/cuda/products.hpp"
+#include "ops/evaluate.hpp"
+#include "tests/contains.hpp"
+#include "tests/ops/kernels/cuda_kernels.hpp"
+#include "tests/ops/nn/nn_kernels.hpp"
+
+namespace troupe::test {
+namespace {
+
+cuda::Search with_library() {
+  cuda::Search search = emulated_search();
+  search.folders.push_back(build_dir() + "/fake-cublaslt");
+  return search;
+}
+
+struct Settings {
+  explicit Settings(const std::string& library = "", const std::string& matmul = "cublaslt")
+      : library("TROUPE_FAKE_CUBLASLT", library), matmul("TROUPE_CUDA_MATMUL", matmul) {}
+  const EnvironmentVariable library, matmul;
+};
+
+std::unique_ptr<CudaDevice> gpu_with(const cuda::Search& search, const std::string& fake = "") {
+  const FakeCuda on(fake);
+  CudaOptions options;
+  options.search = search;
+  options.memory = std::size_t{16} << 20;
+  return make_cuda_device(DeviceName::parse("/job:worker/task:0/cuda:0").value(), options).value();
+}
+
+Tensor numbers(Random& random, DType dtype, const Shape& shape) {
+  Tensor t = Tensor::make(dtype, shape).value();
+  const auto fill = [&](auto tag) {
+    using T = decltype(tag);
+    for (std::int64_t i = 0; i < t.elements(); ++i)
+      t.mutable_data<T>()[i] = T(float(random.uniform(-1, 1)));
+  };
+  if (dtype == DType::f32) fill(float());
+  if (dtype == DType::f64) fill(double());
+  if (dtype == DType::f16) fill(half());
+  if (dtype == DType::bf16) fill(bfloat16());
+  return t;
+}
+
+double element(const Tensor& t, std::int64_t i) {
+  switch (t.dtype()) {
+    case DType::f32:
+      return t.data<float>()[i];
+    case DType::f64:
+      return t.data<double>()[i];
+    case DType::f16:
+      return double(t.data<half>()[i]);
+    default:
+      return double(t.data<bfloat16>()[i]);
+  }
+}
+
+Tensor sizes_of(const Tensor& t) {
+  Tensor sizes = Tensor::make(DType::f64, t.shape()).value();
+  for (std::int64_t i = 0; i < t.elements(); ++i)
+    sizes.mutable_data<double>()[i] = std::abs(element(t, i));
+  return sizes;
+}
+
+// Sums of k terms, of whose sizes `sizes` are the sums, in any order, rounded to the type.
+void check_within(const Tensor& got, const Tensor& want, const Tensor& sizes, std::int64_t k) {
+  REQUIRE(got.dtype() == want.dtype());
+  REQUIRE(got.shape() == want.shape());
+  const double of_sum = want.dtype() == DType::f64 ? std::ldexp(1, -53) : std::ldexp(1, -24);
+  const double of_type = want.dtype() == DType::f16    ? std::ldexp(1, -10)
+                         : want.dtype() == DType::bf16 ? std::ldexp(1, -7)
+                                                       : 0;
+  for (std::int64_t i = 0; i < want.elements(); ++i) {
+    const double a = element(got, i), b = element(want, i);
+    CHECK(std::abs(a - b) <=
+          2 * double(k) * of_sum * sizes.data<double>()[i] + of_type * std::abs(b));
+  }
+}
+
+NodeDef product(const std::string& op, const Tensor& a, const Tensor& b, bool ta, bool tb) {
+  return make_node(op, {a, b}, {{"transpose_a", ta}, {"transpose_b", tb}});
+}
+
+void check(CudaDevice& device, const char* op, const Tensor& a, const Tensor& b, bool ta, bool tb,
+           std::int64_t k) {
+  const NodeDef node = product(op, a, b, ta, tb);
+  const std::vector<Tensor> sizes = {sizes_of(a), sizes_of(b)};
+  const auto got = run_on_gpu(ops::builtin(), device, node, {a, b});
+  const auto want = evaluate(ops::builtin(), node, {a, b}, inline_device());
+  const auto of_sizes =
+      evaluate(ops::builtin(), product(op, sizes[0], sizes[1], ta, tb), sizes, inline_device());
+  REQUIRE_MESSAGE(got.ok(), got.status().text());
+  REQUIRE(want.ok());
+  REQUIRE(of_sizes.ok());
+  check_within((*got)[0], (*want)[0], (*of_sizes)[0], k);
+}
+
+}  // namespace
+
+TEST_CASE("CUDA: cuBLASLt multiplies matrices of each type, transposed or not") {
+  const Settings settings;
+  auto device = gpu_with(with_library());
+  Random random(31);
+  INFO("seed 31");
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16})
+    for (const std::int64_t m : {0, 1, 17})
+      for (const std::int64_t n : {1, 33})
+        for (const std::int64_t k : {0, 1, 2, 40})
+          for (const bool ta : {false, true})
+            for (const bool tb : {false, true}) {
+              const Tensor a = numbers(random, dtype, ta ? Shape{k, m} : Shape{m, k});
+              const Tensor b = numbers(random, dtype, tb ? Shape{n, k} : Shape{k, n});
+              INFO(m << " x " << n << " x " << k << (ta ? " a^T" : "") << (tb ? " b^T" : ""));
+              check(*device, "MatMul", a, b, ta, tb, k);
+            }
+  CHECK(device->products() != nullptr);
+}
+
+TEST_CASE("CUDA: cuBLASLt multiplies batches, whose leading dimensions broadcast") {
+  const Settings settings;
+  auto device = gpu_with(with_library(), "check=1");
+  Random random(32);
+  INFO("seed 32");
+  for (const bool ta : {false, true})
+    for (const bool tb : {false, true})
+      for (const auto& [a, b] : {std::pair{Shape{3, 2}, Shape{3, 2}},
+                                 {Shape{3, 1}, Shape{2}},
+                                 {Shape{2, 1, 3}, Shape{4, 1}},
+                                 {Shape{}, Shape{5}},
+                                 {Shape{0}, Shape{1}},
+                                 {Shape{1}, Shape{1}}}) {
+        const auto with = [&](Shape shape, std::int64_t rows, std::int64_t columns) {
+          shape.append(rows), shape.append(columns);
+          return numbers(random, DType::f32, shape);
+        };
+        const Tensor x = ta ? with(a, 5, 7) : with(a, 7, 5), y = tb ? with(b, 3, 5) : with(b, 5, 3);
+        INFO(x.shape().text() << " " << y.shape().text());
+        check(*device, "BatchMatMul", x, y, ta, tb, 5);
+      }
+  CHECK(std::string(of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")()).empty());
+}
+
+TEST_CASE("CUDA: integers are multiplied by kernels of their own, whatever the library") {
+  const Settings settings("matmul=15");
+  auto device = gpu_with(with_library());
+  const Tensor a = Tensor::of(Shape{2, 2}, {1, 2, 3, 4});
+  const auto got =
+      run_on_gpu(ops::builtin(), *device, product("MatMul", a, a, false, false), {a, a});
+  REQUIRE_MESSAGE(got.ok(), got.status().text());
+  CHECK(Tensor::same((*got)[0], Tensor::of(Shape{2, 2}, {7, 10, 15, 22})));
+}
+
+TEST_CASE("CUDA: work of cuBLASLt is in the order of the stream, twice with the same bits") {
+  const Settings settings;
+  Random random(33);
+  INFO("seed 33");
+  const Tensor a = numbers(random, DType::f32, Shape{40, 40});
+  const NodeDef node = product("MatMul", a, a, false, true);
+  std::vector<Tensor> all;
+  for (const char* fake :
+       {"check=1", "check=1,delay_us=300,seed=5", "check=1,delay_us=300,seed=6"}) {
+    auto device = gpu_with(with_library(), fake);
+    auto last = run_on_gpu(ops::builtin(), *device, node, {a, a});
+    for (int i = 0; i < 4 && last.ok(); ++i)  // memory of one is used by the next
+      last = run_on_gpu(ops::builtin(), *device, node, {(*last)[0], a});
+    REQUIRE_MESSAGE(last.ok(), last.status().text());
+    all.push_back((*last)[0].clone().value());
+    CHECK(std::string(of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")()).empty());
+  }
+  CHECK(Tensor::same(all[0], all[1]));
+  CHECK(Tensor::same(all[0], all[2]));
+}
+
+TEST_CASE(
+    "CUDA: what cuBLASLt refuses is an error that names its function, and the device goes on") {
+  const Tensor a = Tensor::of(Shape{2, 2}, {1.0f, 2.0f, 3.0f, 4.0f});
+  const NodeDef node = product("MatMul", a, a, false, false);
+  const auto run = [&](CudaDevice& device) {
+    return run_on_gpu(ops::builtin(), device, node, {a, a});
+  };
+  for (const auto& [library, text] :
+       {std::pair{"matmul=15", "cublasLtMatmul: CUBLAS_STATUS_NOT_SUPPORTED"},
+        {"matmul=13", "cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED"},
+        {"heuristic=7", "cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_INVALID_VALUE"},
+        {"state=15", "cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_NOT_SUPPORTED"},
+        {"none=1", "cublasLtMatmulAlgoGetHeuristic knows no way"},
+        {"create=1", "cublasLtCreate: CUBLAS_STATUS_NOT_INITIALIZED"}}) {
+    auto device = gpu_with(with_library());
+    {
+      const Settings settings(library);
+      const auto refused = run(*device);
+      REQUIRE_FALSE(refused.ok());
+      CHECK_MESSAGE(contains(refused.status().text(), text), refused.status().text());
+    }
+    const Settings settings;
+    CHECK(run(*device).ok());
+  }
+}
+
+TEST_CASE("CUDA: what computes products can be chosen, and nothing else is taken silently") {
+  cuda::Driver driver;
+  driver.fake = true, driver.version = 13000;
+  const auto choose = [&](const cuda::Search& search) {
+    return cuda::choose_products(search, driver);
+  };
+  const cuda::Search without = emulated_search();
+  {
+    const Settings settings("", "");
+    CHECK(choose(with_library())->library.has_value());
+    const auto missing = choose(without);
+    REQUIRE(missing.ok());
+    CHECK_FALSE(missing->library.has_value());
+    CHECK(contains(missing->text, "Troupe's kernels: cublasLt is missing: "));
+    driver.fake = false;
+    const auto other = choose(with_library());
+    CHECK(contains(other->text, "is not for a GPU"));
+    driver.fake = true, driver.version = 12040;
+    CHECK(contains(choose(with_library())->text, "too new for the driver of CUDA 12.4"));
+    driver.version = 13000;
+  }
+  {
+    const Settings settings("", "kernels");
+    CHECK_FALSE(choose(with_library())->library.has_value());
+    auto device = gpu_with(with_library());
+    const Tensor a = Tensor::of(Shape{1, 1}, {2.0f});
+    CHECK(run_on_gpu(ops::builtin(), *device, product("MatMul", a, a, false, false), {a, a}).ok());
+    CHECK(device->products() == nullptr);
+  }
+  {
+    const Settings settings;
+    const Status missing = choose(without).status();
+    CHECK(missing.code() == Code::failed_precondition);
+    CHECK(contains(missing.message(), "the wheel nvidia-cublas has it"));
+  }
+  const Settings settings("", "mkl");
+  CHECK(choose(with_library()).status().code() == Code::invalid_argument);
+}
+
+}  // namespace troupe::test
