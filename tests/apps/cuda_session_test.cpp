@@ -105,11 +105,11 @@ std::vector<Tensor> train(const Optimizer& optimizer, bool gpu) {
 }
 
 template <class Optimizer>
-void trains(const Optimizer& optimizer) {
+void trains(const Optimizer& optimizer, bool cublaslt = false) {
   const std::vector<Tensor> cpu = train(optimizer, false);
   std::vector<Tensor> once;
   for (const char* fake : {"", "delay_us=100,seed=3,order=5"}) {
-    const Emulated emulated(fake);
+    const Emulated emulated(fake, true, cublaslt);
     const std::vector<Tensor> got = train(optimizer, true);
     CHECK(most_apart(got, cpu) < 1e-4);
     if (once.empty()) once = got;
@@ -124,6 +124,11 @@ TEST_CASE("a network trains on a GPU as on the CPU, twice with the same bits") {
   trains(optim::Momentum{.lr = 0.05, .momentum = 0.9});
   trains(optim::Adam{.lr = 0.01});
   trains(optim::Lamb{.lr = 0.01});
+}
+
+TEST_CASE("a network trains on a GPU by cuBLASLt as on the CPU, twice with the same bits") {
+  const test::EnvironmentVariable asked("TROUPE_CUDA_MATMUL", "cublaslt");
+  trains(optim::Momentum{.lr = 0.05, .momentum = 0.9}, true);
 }
 
 namespace {
@@ -142,10 +147,7 @@ struct Sometimes {
 TEST_CASE("a rule that has no kernel for GPUs runs on the CPU beside one") { trains(Sometimes{}); }
 
 TEST_CASE("what cuBLASLt refuses on a GPU names the node, and the next run is fine") {
-  const Emulated emulated;
-  const test::EnvironmentVariable path(
-      "TROUPE_CUDA_PATH", build_dir() + "/fake-cuda:" + build_dir() + "/fake-nvrtc:" + build_dir() +
-                              "/fake-cublaslt:-");
+  const Emulated emulated("", true, true);
   Graph g;
   Output x = placeholder<float>(g, {2, 2}, "x");
   Output y = matmul(x, x);

@@ -13,11 +13,13 @@
 
 namespace troupe::test {
 
-// The driver and the compiler of the tests are all that is found.
+// The driver and the compiler of the tests are all that is found, and their cuBLASLt if it is asked
+// for.
 struct Emulated {
-  explicit Emulated(const std::string& options = "", bool compiler = true)
+  explicit Emulated(const std::string& options = "", bool compiler = true, bool cublaslt = false)
       : path("TROUPE_CUDA_PATH", build_dir() + "/fake-cuda" +
-                                     (compiler ? ":" + build_dir() + "/fake-nvrtc" : "") + ":-"),
+                                     (compiler ? ":" + build_dir() + "/fake-nvrtc" : "") +
+                                     (cublaslt ? ":" + build_dir() + "/fake-cublaslt" : "") + ":-"),
         fake(options) {}
   const EnvironmentVariable path;
   const FakeCuda fake;
