@@ -100,6 +100,12 @@ bool is_float(DType d) {
   return d == DType::f32 || d == DType::f64 || d == DType::f16 || d == DType::bf16;
 }
 bool is_complex(DType d) { return d == DType::c64 || d == DType::c128; }
+DType real_of(DType d) {
+  return d == DType::c64 ? DType::f32 : d == DType::c128 ? DType::f64 : DType::invalid;
+}
+DType complex_of(DType d) {
+  return d == DType::f32 ? DType::c64 : d == DType::f64 ? DType::c128 : DType::invalid;
+}
 bool is_integer(DType d) { return d >= DType::i8 && d <= DType::u64; }
 bool is_signed(DType d) {
   return (d >= DType::i8 && d <= DType::i64) || is_float(d) || is_complex(d);

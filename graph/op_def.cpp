@@ -16,6 +16,12 @@ const FunctionDef* GraphDef::function(std::string_view name) const {
   return nullptr;
 }
 
+DType ArgSpec::type(const AttrMap& attrs) const {
+  if (kind == Kind::fixed) return dtype;
+  const DType said = *attrs.find(type_attr)->second.get<DType>();
+  return derived != nullptr ? derived(said) : said;
+}
+
 const AttrSpec* OpInfo::attr(std::string_view name) const {
   for (const AttrSpec& spec : attrs)
     if (spec.name == name) return &spec;

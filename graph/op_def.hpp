@@ -112,6 +112,9 @@ enum class Combine : std::uint8_t { first = 0, sum = 1, mean = 2, each = 3, rows
 //   "parts: types..." a list of any types; they become the list(type) attribute "types"
 //   "var: resource"  a handle; what it stands for has the type attribute T, if the op has one
 //   "step: resource of i64"  a handle on a variable of that dtype
+//   "y: real of T"   an output of the type of the parts of T, a complex type; "y: complex of T" is
+//   of
+//                    the complex type whose parts are T
 //   an output "parts: T..." has as many ports as the int attribute N says
 // Attributes:
 //   "name: kind", "name: kind = default", "Tidx: type {i32 i64} = i64", "mode: string {a b} = a"
@@ -156,7 +159,12 @@ struct ArgSpec {
   DType dtype = DType::invalid;  // fixed
   DType held = DType::invalid;   // of a handle whose variable's dtype is not T
   std::string type_attr;         // attr, list
+  // The dtype made of the one that the attribute says; null: that one itself.
+  DType (*derived)(DType) = nullptr;
   bool host = false;
+
+  // The dtype of a tensor of this argument, which is no `types`.
+  DType type(const AttrMap& attrs) const;
 };
 struct AttrSpec {
   std::string name;

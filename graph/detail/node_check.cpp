@@ -203,9 +203,7 @@ Expected<std::vector<DType>> arg_types(const std::vector<ArgSpec>& args, const A
       auto& types = *find_attr<std::vector<DType>>(attrs, arg.type_attr);
       out.insert(out.end(), types.begin(), types.end());
     } else {
-      DType type = arg.dtype;
-      if (arg.kind != Kind::fixed) type = *find_attr<DType>(attrs, arg.type_attr);
-      out.insert(out.end(), std::size_t(n), type);
+      out.insert(out.end(), std::size_t(n), arg.type(attrs));
     }
   }
   return out;

@@ -8,6 +8,10 @@
 namespace troupe::detail {
 namespace {
 
+// Of outputs: what stands before the attribute whose dtype theirs is made of.
+constexpr std::pair<std::string_view, DType (*)(DType)> kDerived[] = {{"real of ", real_of},
+                                                                      {"complex of ", complex_of}};
+
 // Takes one definition apart; `info_` is what becomes of it.
 class OpParser {
  public:
@@ -73,6 +77,12 @@ class OpParser {
       arg.held = *held;
       type = type.substr(0, kHandleOf.find(' '));
     }
+    for (const auto& [prefix, derived] : kDerived)
+      if (type.starts_with(prefix) && &list == &info_.out) {
+        arg.derived = derived;
+        type.remove_prefix(prefix.size());
+        break;
+      }
     bool many = type.ends_with("...");
     if (many) type.remove_suffix(3);
     if (auto dtype = parse_dtype(type); dtype && !many && *dtype != DType::invalid) {
@@ -84,7 +94,19 @@ class OpParser {
       arg.type_attr = std::string(type);
       TROUPE_TRY(arg.kind, kind_of(arg, many));
     }
+    if (arg.derived != nullptr) TROUPE_TRY(check_derived(arg, text));
     list.push_back(std::move(arg));
+    return ok_status();
+  }
+
+  Status check_derived(const ArgSpec& arg, const std::string& text) const {
+    const AttrSpec* type = arg.kind == ArgSpec::Kind::attr ? info_.attr(arg.type_attr) : nullptr;
+    if (type == nullptr || type->types.empty())
+      return invalid_argument("argument '" + text + "' is made of no declared types");
+    for (DType t : type->types)
+      if (arg.derived(t) == DType::invalid)
+        return invalid_argument("argument '" + text + "': there is none for " +
+                                std::string(dtype_name(t)));
     return ok_status();
   }
 

@@ -163,6 +163,10 @@ TEST_CASE("each dtype is of one kind") {
   CHECK(is_signed(DType::i8));
   CHECK(is_signed(DType::bf16));
   CHECK(is_signed(DType::c64));
+  CHECK(real_of(DType::c64) == DType::f32);
+  CHECK(real_of(DType::f64) == DType::invalid);
+  CHECK(complex_of(DType::f64) == DType::c128);
+  CHECK(complex_of(DType::f16) == DType::invalid);
   CHECK_FALSE(is_signed(DType::u8));
   CHECK_FALSE(is_signed(DType::bool_));
   CHECK_FALSE(is_trainable(DType::i32));

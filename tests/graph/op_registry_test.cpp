@@ -46,6 +46,24 @@ TEST_CASE("a definition is taken apart") {
   CHECK(op.attr("nothing") == nullptr);
 }
 
+TEST_CASE("an output is of the parts of a complex type, or of the type that has such parts") {
+  OpRegistry r;
+  REQUIRE(r.add({.name = "Parts", .in = {"z"}, .out = {"x: real of T"}, .types = "c64 c128"}).ok());
+  REQUIRE(
+      r.add({.name = "Join", .in = {"x"}, .out = {"z: complex of T"}, .types = "f32 f64"}).ok());
+  CHECK(r.find("Parts")->out[0].type({{"T", DType::c128}}) == DType::f64);
+  CHECK(r.find("Join")->out[0].type({{"T", DType::f32}}) == DType::c64);
+  const auto refused = [](std::string out, std::string types) {
+    return add({.name = "R", .in = {"x"}, .out = {std::move(out)}, .types = std::move(types)})
+        .message();
+  };
+  CHECK(refused("z: complex of T", "f32 f16").find("there is none for f16") != std::string::npos);
+  CHECK(refused("x: real of T", "c64 f32").find("there is none for f32") != std::string::npos);
+  CHECK(refused("x: real of f32", "c64").find("no declared types") != std::string::npos);
+  CHECK(refused("x: real of T", "").find("no declared types") != std::string::npos);
+  CHECK(refused("x: real of T...", "c64").find("no declared types") != std::string::npos);
+}
+
 TEST_CASE("defaults of every kind are read") {
   OpRegistry r;
   REQUIRE(r.add({.name = "D",

@@ -51,10 +51,7 @@ inline NodeDef make_node(const std::string& op, const std::vector<Tensor>& input
       node.attrs.emplace(info->in[i].type_attr, inputs[i].dtype());
   for (const AttrSpec& a : info->attrs)
     if (a.fallback) node.attrs.emplace(a.name, *a.fallback);
-  for (const ArgSpec& out : info->out)
-    node.out_types.push_back(out.kind == ArgSpec::Kind::fixed
-                                 ? out.dtype
-                                 : *node.attrs.find(out.type_attr)->second.get<DType>());
+  for (const ArgSpec& out : info->out) node.out_types.push_back(out.type(node.attrs));
   return node;
 }
 
