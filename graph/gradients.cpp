@@ -230,6 +230,12 @@ class Backprop {
   }
 
   Expected<Output> ones(const Output& y) {
+    if (is_complex(y.dtype()))
+      return invalid_argument("gradients: y '" + y.name() + "' is " +
+                              std::string(dtype_name(y.dtype())) +
+                              ", but a loss must be real: take its real part or absolute value, or "
+                              "give grad_ys")
+          .at(g_.node(y.node()).site);
     if (!is_float(y.dtype()))
       return invalid_argument("gradients: " + std::string(dtype_name(y.dtype())) + " y '" +
                               y.name() + "' needs a grad_ys of its own")

@@ -44,13 +44,17 @@ Output zero_gradient(const Output& x);
 // of their forward node and stand under the scope "gradients". Ports among `stop` are held constant
 // for what lies before them.
 //
+// Of a complex x = u + i v, the gradient of a real loss L is dL/du + i dL/dv: the direction in
+// which L grows fastest, as in TensorFlow and PyTorch. So the gradient of y = f(x), f holomorphic,
+// is dy * conj(f'(x)). A loss must be real: complex ys need grad_ys.
+//
 // An x that is a variable's handle, or a read of it, stands for the value that the variable has in
 // the run's snapshot: the gradient is the sum over all its reads, whichever handle of that name
 // they use. A read ordered after a write of the same run has another value. As an x it stands for
 // itself alone; on a path to the variable it is refused, since no gradient flows through a write.
 //
 // Errors: not_found for an op on the path without gradient (op name, type and site);
-// invalid_argument for ys that are not trainable, and for such a read.
+// invalid_argument for ys that are not trainable, complex ones without grad_ys, and such a read.
 Expected<std::vector<Output>> gradients(std::span<const Output> ys, std::span<const Output> xs,
                                         std::span<const Output> grad_ys = {},
                                         std::span<const Output> stop = {});

@@ -172,6 +172,14 @@ std::shared_ptr<const KernelIndex> OpTable::index() const {
   return index;
 }
 
+OpTable::Entry& OpTable::Entry::cuda(KernelFactory factory, std::string_view types) {
+  if (!types.empty() || types_.empty()) return on("CUDA", factory, types);
+  std::string real;
+  for (DType type : parse_types(types_, op_))
+    if (!is_complex(type)) real += std::string(dtype_name(type)) + " ";
+  return on("CUDA", factory, real);
+}
+
 OpTable::Entry& OpTable::Entry::on(std::string_view device_type, KernelFactory factory,
                                    std::string_view types) {
   Status added = table_.kernels.add(op_, std::string(device_type),

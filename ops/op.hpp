@@ -79,10 +79,9 @@ struct OpTable {
     // The CPU kernel, for the dtypes of the definition or those given ("f32 f64"). The FAKE device
     // runs the same kernel, later and elsewhere (ops/fake_kernel.hpp).
     Entry& cpu(KernelFactory factory, std::string_view types = {});
-    // The kernel of NVIDIA's GPUs (ops/cuda/), for the dtypes of the definition or those given.
-    Entry& cuda(KernelFactory factory, std::string_view types = {}) {
-      return on("CUDA", factory, types);
-    }
+    // The kernel of NVIDIA's GPUs (ops/cuda/), for the dtypes given, or those of the definition but
+    // for complex ones: device code moves complex numbers and does not compute with them.
+    Entry& cuda(KernelFactory factory, std::string_view types = {});
     // The kernel of another device type.
     Entry& on(std::string_view device_type, KernelFactory factory, std::string_view types = {});
 

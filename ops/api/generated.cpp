@@ -6,13 +6,6 @@
 
 namespace troupe {
 
-Output abs(Output x, Site site) {
-  NodeSpec node{.op = "Abs"};
-  node.inputs = {x};
-  node.site = std::move(site);
-  return add_node(std::move(node)).output();
-}
-
 Output acos(Output x, Site site) {
   NodeSpec node{.op = "Acos"};
   node.inputs = {x};
@@ -46,6 +39,13 @@ Output all(Output x, const AllOptions& options, Site site) {
   node.inputs = {x};
   node.attrs.emplace("axes", options.axes);
   node.attrs.emplace("keep_dims", options.keep_dims);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output angle(Output z, Site site) {
+  NodeSpec node{.op = "Angle"};
+  node.inputs = {z};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -798,6 +798,20 @@ Output cholesky(Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output complex(const Operand& re, const Operand& im, Site site) {
+  NodeSpec node{.op = "Complex"};
+  node.inputs = {value_beside(re, {&re, &im}, site), value_beside(im, {&re, &im}, site)};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output complex_abs(Output z, Site site) {
+  NodeSpec node{.op = "ComplexAbs"};
+  node.inputs = {z};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output concat(const std::vector<Output>& values, const ConcatOptions& options, Site site) {
   NodeSpec node{.op = "Concat"};
   node.inputs = flat_inputs({values});
@@ -813,6 +827,13 @@ std::vector<Output> concat_grad(Output dy, const std::vector<Output>& shapes,
   node.attrs.emplace("axis", options.axis);
   node.site = std::move(site);
   return add_node(std::move(node)).outputs();
+}
+
+Output conj(Output z, Site site) {
+  NodeSpec node{.op = "Conj"};
+  node.inputs = {z};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
 }
 
 Output conv2d(Output x, Output filter, const Conv2DOptions& options, Site site) {
@@ -1203,6 +1224,13 @@ Output huber(const Operand& a, const Operand& b, const Operand& delta, Site site
 Output identity(Output x, Site site) {
   NodeSpec node{.op = "Identity"};
   node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output imag(Output z, Site site) {
+  NodeSpec node{.op = "Imag"};
+  node.inputs = {z};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -2062,6 +2090,13 @@ Output read_variable(Output handle, DType dtype, Site site) {
   NodeSpec node{.op = "ReadVariable"};
   node.inputs = {handle};
   node.attrs.emplace("T", dtype);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output real(Output z, Site site) {
+  NodeSpec node{.op = "Real"};
+  node.inputs = {z};
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

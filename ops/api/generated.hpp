@@ -13,9 +13,6 @@
 
 namespace troupe {
 
-// Abs: y = |x|. The gradient at 0 is 0.
-Output abs(Output x, Site site = Site::here());
-
 // Acos: The angle in [0, pi] whose cosine is x; NaN outside [-1, 1]. The gradient at 1 and -1 is
 // -inf.
 Output acos(Output x, Site site = Site::here());
@@ -40,6 +37,10 @@ template <class = void>
 Output all(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
   return all(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
 }
+
+// Angle: The angle in [-pi, pi] of z in the complex plane, with the signs of C's atan2. The
+// gradient at 0 is 0.
+Output angle(Output z, Site site = Site::here());
 
 struct AnyOptions {
   std::vector<std::int64_t> axes = {};
@@ -680,8 +681,9 @@ CTCLossGradGradOutputs ctc_loss_grad_grad(Output logits, Output labels, Output l
     Site site = Site::here());
 
 // Cast: x converted to another type. Floats are truncated to integers; values out of range become
-// the nearest limit, NaN becomes 0. Integers keep their low bits; nonzero becomes true. No gradient
-// flows through integers and bool.
+// the nearest limit, NaN becomes 0. Integers keep their low bits; nonzero becomes true. A real
+// number becomes a complex one without an imaginary part; of a complex one the real part is kept.
+// No gradient flows through integers and bool.
 Output cast(Output x, DType to, Site site = Site::here());
 
 // Categorical: For each row of logits [batch, classes], n classes [batch, n], drawn with the
@@ -705,6 +707,12 @@ Output check_numerics(Output x, const CheckNumericsOptions& options = {},
 // elements gives NaN.
 Output cholesky(Output x, Site site = Site::here());
 
+// Complex: z = re + i im. The inputs broadcast.
+Output complex(const Operand& re, const Operand& im, Site site = Site::here());
+
+// ComplexAbs: y = |z|, without overflow between. The gradient is dy * z / |z|, at 0 it is 0.
+Output complex_abs(Output z, Site site = Site::here());
+
 struct ConcatOptions {
   std::int64_t axis = 0;
 };
@@ -724,6 +732,9 @@ struct ConcatGradOptions {
 // the gradient of Concat.
 std::vector<Output> concat_grad(Output dy, const std::vector<Output>& shapes,
     const ConcatGradOptions& options = {}, Site site = Site::here());
+
+// Conj: The conjugate of z: its imaginary part negated.
+Output conj(Output z, Site site = Site::here());
 
 struct Conv2DOptions {
   std::vector<std::int64_t> strides = {1, 1};
@@ -1046,6 +1057,9 @@ Output huber(const Operand& a, const Operand& b, const Operand& delta, Site site
 // Identity: y = x.
 Output identity(Output x, Site site = Site::here());
 
+// Imag: The imaginary part of z.
+Output imag(Output z, Site site = Site::here());
+
 struct ImageSummaryOptions {
   std::int64_t max_outputs = 3;
   std::vector<std::int64_t> bad_color = {255, 0, 0, 255};
@@ -1218,7 +1232,8 @@ Output list_unstack_grad(Output dlist, Output shape, DType dtype, Site site = Si
 // ListZerosLike: A list of zeros like the elements. The zeros take no memory.
 Output list_zeros_like(Output list, Site site = Site::here());
 
-// Log: The natural logarithm of x; -inf at 0, NaN below.
+// Log: The natural logarithm of x; -inf at 0, NaN below. Of a complex x its principal value, whose
+// imaginary part is the angle of x.
 Output log(Output x, Site site = Site::here());
 
 // Log1p: y = log(1 + x), accurate for small x.
@@ -1568,13 +1583,15 @@ PartitionRowsOutputs partition_rows(Output ids, std::int64_t rows, std::int64_t 
 Output polygamma(Output x, std::int64_t n, Site site = Site::here());
 
 // Pow: y = a^b. For integers b must not be negative. The gradient with respect to b is 0 where a <=
-// 0. The inputs broadcast.
+// 0. Of complex numbers it is the principal value, exp(b log a): 1 where b is 0; where a is 0, else
+// 0 if the real part of b is positive, NaN if not. The inputs broadcast.
 Output pow(const Operand& a, const Operand& b, Site site = Site::here());
 
 // PowGradBase: da = dy * b * a^(b-1), 0 where b is 0, in the broadcast shape of a and b (dy's).
 Output pow_grad_base(Output dy, Output a, Output b, Site site = Site::here());
 
-// PowGradExponent: db = dy * y * log(a), 0 where a <= 0, in the broadcast shape of a and b (dy's).
+// PowGradExponent: db = dy * y * log(a), 0 where a <= 0 (if complex: is 0), in the broadcast shape
+// of a and b (dy's).
 Output pow_grad_exponent(Output dy, Output y, Output a, Site site = Site::here());
 
 struct PrintOptions {
@@ -1742,6 +1759,9 @@ Output rank(Output x, const RankOptions& options = {}, Site site = Site::here())
 // ReadVariable: The variable's value as of the run's snapshot, or, if ordered after a write of its
 // own run, the value that the write leaves. failed_precondition if the variable has no value.
 Output read_variable(Output handle, DType dtype, Site site = Site::here());
+
+// Real: The real part of z.
+Output real(Output z, Site site = Site::here());
 
 // Reciprocal: y = 1 / x.
 Output reciprocal(Output x, Site site = Site::here());
@@ -2070,7 +2090,8 @@ struct SpreadOptions {
 Output spread(Output dy, Output shape, const SpreadOptions& options = {},
     Site site = Site::here());
 
-// Sqrt: y = sqrt(x); NaN below 0. The gradient at 0 is inf.
+// Sqrt: y = sqrt(x); NaN below 0, but of a complex x the root whose real part is not negative. The
+// gradient at 0 is inf.
 Output sqrt(Output x, Site site = Site::here());
 
 // SqrtGrad: dx = dy / (2 y): the gradient of Sqrt.

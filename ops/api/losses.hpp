@@ -2,7 +2,7 @@
 // mean() of it is what one minimises.
 #pragma once
 
-#include "ops/api/generated.hpp"
+#include "ops/api/math.hpp"
 
 namespace troupe {
 

@@ -47,6 +47,12 @@ bool is_matrix(const Output& x) {
 
 }  // namespace
 
+Output abs(Output x, Site site) {
+  const bool complex = !x.empty() && is_complex(x.dtype());
+  return add_node({.op = complex ? "ComplexAbs" : "Abs", .inputs = {x}, .site = std::move(site)})
+      .output();
+}
+
 Output matmul(Output a, Output b, const MatMulOptions& options, Site site) {
   if (is_matrix(a) && is_matrix(b)) return mat_mul(a, b, options, std::move(site));
   return batch_mat_mul(a, b,

@@ -20,6 +20,9 @@ Output cast(Output x, Site site = Site::here()) {
   return cast(x, dtype_of<T>, std::move(site));
 }
 
+// The absolute value; of complex numbers, too, whose result is real (Abs or ComplexAbs).
+Output abs(Output x, Site site = Site::here());
+
 // The index of the largest element along `axis`, as i64.
 Output argmax(Output x, std::int64_t axis = -1, Site site = Site::here());
 

@@ -329,9 +329,9 @@ std::string snake_case(std::string_view name) {
 }
 
 bool has_wrapper(const OpInfo& op) {
-  // What a client makes of these is more than a node: ops/api/constant.hpp, variable.hpp,
-  // control.hpp.
-  for (const char* by_hand : {"Const", "Placeholder", "Variable"})
+  // What a client makes of these is more than a node, or not always this one: ops/api/constant.hpp,
+  // variable.hpp, control.hpp, math.hpp.
+  for (const char* by_hand : {"Const", "Placeholder", "Variable", "Abs"})
     if (op.def.name == by_hand) return false;
   // A session makes these, and what they carry.
   if (op.def.external.resource == "*" || op.def.external.resource == "shards") return false;

@@ -37,7 +37,7 @@ Status sum_to(KernelContext& ctx, const Shape& target) {
     return ok_status();
   }
   TROUPE_TRY(auto axes, summed(x.shape(), target));
-  TROUPE_TRY(Tensor y, reduce(ctx, sum_table(), x, std::move(axes), target));
+  TROUPE_TRY(Tensor y, reduce(ctx, sum_table(x.dtype()), x, std::move(axes), target));
   ctx.set_output(0, std::move(y));
   return ok_status();
 }
@@ -150,7 +150,7 @@ TROUPE_OPS(broadcast) {
   r.add({.name = "SumToShape",
          .in = {"x"},
          .out = {"y"},
-         .types = kFloats,
+         .types = kFloatsAndComplex,
          .attrs = {"shape: shape"},
          .shape = sum_to_shape_shape,
          .grad = sum_to_shape_grad,
@@ -161,7 +161,7 @@ TROUPE_OPS(broadcast) {
   r.add({.name = "SumToShapeOf",
          .in = {"x", "like"},
          .out = {"y"},
-         .types = kFloats,
+         .types = kFloatsAndComplex,
          .shape = sum_to_shape_of_shape,
          .grad = sum_to_shape_of_grad,
          .doc = "SumToShape with the shape of `like`; its values are not read."})

@@ -103,20 +103,20 @@ TROUPE_OPS(constant) {
   r.add({.name = "ZerosLike",
          .in = {"x"},
          .out = {"y"},
-         .types = kNumbersAndBool,
+         .types = kPlainTypes,
          .shape = same_shape,
          .no_gradient = "the same for any x",
          .doc = "Zeros (false) with the shape and type of x."})
-      .cpu(elementwise<formula::Filled<0>, NumbersAndBool>)
+      .cpu(or_complex<elementwise<formula::Filled<0>, NumbersAndBool>>)
       .cuda(cuda::elementwise<formula::Filled<0>>);
   r.add({.name = "OnesLike",
          .in = {"x"},
          .out = {"y"},
-         .types = kNumbersAndBool,
+         .types = kPlainTypes,
          .shape = same_shape,
          .no_gradient = "the same for any x",
          .doc = "Ones (true) with the shape and type of x."})
-      .cpu(elementwise<formula::Filled<1>, NumbersAndBool>)
+      .cpu(or_complex<elementwise<formula::Filled<1>, NumbersAndBool>>)
       .cuda(cuda::elementwise<formula::Filled<1>>);
   r.add({.name = "Placeholder",
          .out = {"y"},

@@ -62,7 +62,7 @@ TROUPE_OPS(pad) {
   r.add({.name = "Pad",
          .in = {"x"},
          .out = {"y"},
-         .types = kNumbersAndBool,
+         .types = kPlainTypes,
          .attrs = {"paddings: list(int)", "value: float = 0.0"},
          .shape = pad_shape,
          .grad = pad_grad,

@@ -212,12 +212,12 @@ TROUPE_OPS(tile) {
   r.add({.name = "TileGrad",
          .in = {"dy", "shape: i64"},
          .out = {"dx"},
-         .types = kFloats,
+         .types = kFloatsAndComplex,
          .attrs = {"multiples: list(int)"},
          .shape = tile_grad_shape,
          .grad = tile_grad_grad,
          .host = {"shape"},
          .doc = "The sum over the copies that Tile made of a tensor of `shape`: its gradient."})
-      .cpu(typed_kernel<TileGrad, Floats>)
+      .cpu(typed_kernel<TileGrad, FloatsAndComplex>)
       .cuda(make_kernel<TileGradOnGpu>);
 }

@@ -72,7 +72,7 @@ Status none_negative(const Tensor& b) {
 }
 template <class F, Checked::Check check>
 Expected<std::unique_ptr<Kernel>> checked(const KernelSpec& spec) {
-  TROUPE_TRY(auto kernel, (elementwise<F, Numbers>(spec)));
+  TROUPE_TRY(auto kernel, (or_complex<elementwise<F, Numbers>>(spec)));
   if (!is_integer(spec.type())) return kernel;
   return std::unique_ptr<Kernel>(new Checked(std::move(kernel), check));
 }
@@ -86,41 +86,48 @@ std::vector<Output> sub_grad(GradContext& c) {
   return to_inputs(c, c.dy[0], c.g.add("Neg", {c.dy[0]}));
 }
 std::vector<Output> mul_grad(GradContext& c) {
-  return to_inputs(c, c.g.add("Mul", {c.dy[0], c.x[1]}), c.g.add("Mul", {c.dy[0], c.x[0]}));
+  return to_inputs(c, multiply(c.dy[0], conjugate(c.x[1])), multiply(c.dy[0], conjugate(c.x[0])));
 }
 std::vector<Output> div_grad(GradContext& c) {
-  Output da = c.g.add("Div", {c.dy[0], c.x[1]});
-  return to_inputs(c, da, c.g.add("Neg", {c.g.add("Mul", {da, c.y[0]})}));
+  Output da = divide(c.dy[0], conjugate(c.x[1]));
+  return to_inputs(c, da, negate(multiply(da, conjugate(c.y[0]))));
 }
 std::vector<Output> mod_grad(GradContext& c) {
   Output times = c.g.add("FloorDiv", {c.x[0], c.x[1]});
   return to_inputs(c, c.dy[0], c.g.add("Neg", {c.g.add("Mul", {c.dy[0], times})}));
 }
 std::vector<Output> pow_grad(GradContext& c) {
-  return to_inputs(c, c.g.add("PowGradBase", {c.dy[0], c.x[0], c.x[1]}),
-                   c.g.add("PowGradExponent", {c.dy[0], c.y[0], c.x[0]}));
+  const Output a = conjugate(c.x[0]), b = conjugate(c.x[1]), y = conjugate(c.y[0]);
+  return to_inputs(c, c.g.add("PowGradBase", {c.dy[0], a, b}),
+                   c.g.add("PowGradExponent", {c.dy[0], y, a}));
+}
+// Where the gradient of a power takes the logarithm of a.
+Output where_log(Output a) {
+  return a.graph().add(is_complex(a.dtype()) ? "NotEqual" : "Greater", {a, scalar_like(a, 0)});
 }
 // Second order, with the gradient d; dy has the broadcast shape. What is chosen away is replaced
 // before it is computed with: 0 times the slope of log(0) would be NaN.
+// Of complex numbers the formulas are those of the conjugates, and log has a value but at 0.
 // z = dy b a^(b-1), 0 where b is 0: dz/da = dy b (b-1) a^(b-2), dz/db = dy a^(b-1) + z log a
 std::vector<Output> pow_grad_base_grad(GradContext& c) {
-  const Output d = c.dy[0], dy = c.x[0], a = c.x[1], b = c.x[2], one = scalar_like(b, 1);
-  const Output zero = scalar_like(b, 0), positive = c.g.add("Greater", {a, zero});
+  const Output d = c.dy[0], dy = conjugate(c.x[0]), a = conjugate(c.x[1]), b = conjugate(c.x[2]);
+  const Output one = scalar_like(b, 1), zero = scalar_like(b, 0), has_log = where_log(a);
   Output d_dy = multiply(d, dy);
   Output safe_b = where(c.g.add("Equal", {b, zero}), one, b);
   Output by_a = c.g.add("PowGradBase", {multiply(d_dy, b), a, minus(safe_b, one)});
-  Output power = c.g.add("Pow", {where(positive, a, one), minus(b, one)});
-  Output by_b = plus(where(positive, multiply(d_dy, power), zero),
-                     c.g.add("PowGradExponent", {d, c.y[0], a}));
-  return {c.g.add("PowGradBase", {d, a, b}), unbroadcast(by_a, a, dy), unbroadcast(by_b, b, dy)};
+  Output power = c.g.add("Pow", {where(has_log, a, one), minus(b, one)});
+  Output by_b = plus(where(has_log, multiply(d_dy, power), zero),
+                     c.g.add("PowGradExponent", {d, conjugate(c.y[0]), a}));
+  return {c.g.add("PowGradBase", {d, a, b}), unbroadcast(by_a, c.x[1], c.x[0]),
+          unbroadcast(by_b, c.x[2], c.x[0])};
 }
 // z = dy y log a, 0 where a <= 0
 std::vector<Output> pow_grad_exponent_grad(GradContext& c) {
-  const Output d = c.dy[0], dy = c.x[0], y = c.x[1], a = c.x[2];
-  const Output zero = scalar_like(a, 0), positive = c.g.add("Greater", {a, zero});
-  Output slope = divide(multiply(multiply(d, dy), y), where(positive, a, scalar_like(a, 1)));
+  const Output d = c.dy[0], dy = conjugate(c.x[0]), y = conjugate(c.x[1]), a = conjugate(c.x[2]);
+  const Output zero = scalar_like(a, 0), has_log = where_log(a);
+  Output slope = divide(multiply(multiply(d, dy), y), where(has_log, a, scalar_like(a, 1)));
   return {c.g.add("PowGradExponent", {d, y, a}), c.g.add("PowGradExponent", {d, dy, a}),
-          unbroadcast(where(positive, slope, zero), a, dy)};
+          unbroadcast(where(has_log, slope, zero), c.x[2], c.x[0])};
 }
 std::vector<Output> squared_difference_grad(GradContext& c) {
   Output d = c.g.add("Sub", {c.x[0], c.x[1]});
@@ -199,7 +206,10 @@ class AddN final : public Kernel {
   ElementOp add_;
 };
 Expected<std::unique_ptr<Kernel>> add_n(const KernelSpec& spec) {
-  TROUPE_TRY(ElementOp add, (element_op<formula::Add, Numbers>(spec.type(), formula::Add{})));
+  auto made = is_complex(spec.type())
+                  ? complex_op("Add", spec.type())
+                  : element_op<formula::Add, Numbers>(spec.type(), formula::Add{});
+  TROUPE_TRY(const ElementOp add, std::move(made));
   return std::unique_ptr<Kernel>(new AddN(add));
 }
 
@@ -257,20 +267,22 @@ OpDef commutative(OpDef def) {
 }  // namespace
 
 TROUPE_OPS(arithmetic) {
-  r.add(commutative(
-            binary("Add", add_grad, "y = a + b. Integers wrap around.", binary_ints<known_sum>)))
-      .cpu(elementwise<formula::Add, Numbers>)
+  r.add(commutative(with_complex(
+            binary("Add", add_grad, "y = a + b. Integers wrap around.", binary_ints<known_sum>))))
+      .cpu(or_complex<elementwise<formula::Add, Numbers>>)
       .cuda(cuda::elementwise<formula::Add>);
-  r.add(binary("Sub", sub_grad, "y = a - b. Integers wrap around.", binary_ints<known_difference>))
-      .cpu(elementwise<formula::Sub, Numbers>)
+  r.add(with_complex(binary("Sub", sub_grad, "y = a - b. Integers wrap around.",
+                            binary_ints<known_difference>)))
+      .cpu(or_complex<elementwise<formula::Sub, Numbers>>)
       .cuda(cuda::elementwise<formula::Sub>);
-  r.add(commutative(binary("Mul", mul_grad, "y = a * b. Integers wrap around.",
-                           binary_ints<known_product>)))
-      .cpu(elementwise<formula::Mul, Numbers>)
+  r.add(commutative(with_complex(binary("Mul", mul_grad, "y = a * b. Integers wrap around.",
+                                        binary_ints<known_product>))))
+      .cpu(or_complex<elementwise<formula::Mul, Numbers>>)
       .cuda(cuda::elementwise<formula::Mul>);
-  r.add(binary("Div", div_grad,
-               "y = a / b. Integers round towards zero; an integer b with a zero is an error.",
-               binary_ints<known_quotient<formula::Div>>))
+  r.add(with_complex(
+            binary("Div", div_grad,
+                   "y = a / b. Integers round towards zero; an integer b with a zero is an error.",
+                   binary_ints<known_quotient<formula::Div>>)))
       .cpu(checked<formula::Div, no_zeros>)
       .cuda(cuda::elementwise<formula::Div>, kFloats);
   r.add(commutative(binary("SquaredDifference", squared_difference_grad, "y = (a - b)^2.")))
@@ -301,30 +313,33 @@ TROUPE_OPS(division_and_powers) {
                binary_ints<known_quotient<formula::Mod>>))
       .cpu(checked<formula::Mod, no_zeros>)
       .cuda(cuda::elementwise<formula::Mod>, kFloats);
-  r.add(binary("Pow", pow_grad,
-               "y = a^b. For integers b must not be negative. The gradient with respect to b is 0 "
-               "where a <= 0."))
+  r.add(with_complex(binary(
+            "Pow", pow_grad,
+            "y = a^b. For integers b must not be negative. The gradient with respect to b is 0 "
+            "where a <= 0. Of complex numbers it is the principal value, exp(b log a): 1 where b "
+            "is 0; where a is 0, else 0 if the real part of b is positive, NaN if not.")))
       .cpu(checked<Pow, none_negative>)
       .cuda(cuda::elementwise<formula::Pow>, kFloats);
   r.add({.name = "PowGradBase",
          .in = {"dy", "a", "b"},
          .out = {"da"},
-         .types = kFloats,
+         .types = kFloatsAndComplex,
          .shape = same_shape,
          .grad = pow_grad_base_grad,
          .elementwise = true,
          .doc = "da = dy * b * a^(b-1), 0 where b is 0, in the broadcast shape of a and b (dy's)."})
-      .cpu(elementwise<formula::PowGradBase>)
+      .cpu(or_complex<elementwise<formula::PowGradBase>>)
       .cuda(cuda::elementwise<formula::PowGradBase>);
   r.add({.name = "PowGradExponent",
          .in = {"dy", "y", "a"},
          .out = {"db"},
-         .types = kFloats,
+         .types = kFloatsAndComplex,
          .shape = same_shape,
          .grad = pow_grad_exponent_grad,
          .elementwise = true,
-         .doc = "db = dy * y * log(a), 0 where a <= 0, in the broadcast shape of a and b (dy's)."})
-      .cpu(elementwise<formula::PowGradExponent>)
+         .doc = "db = dy * y * log(a), 0 where a <= 0 (if complex: is 0), in the broadcast shape "
+                "of a and b (dy's)."})
+      .cpu(or_complex<elementwise<formula::PowGradExponent>>)
       .cuda(cuda::elementwise<formula::PowGradExponent>);
 }
 
@@ -332,7 +347,7 @@ TROUPE_OPS(add_n) {
   r.add({.name = "AddN",
          .in = {"values: T..."},
          .out = {"sum"},
-         .types = kNumbers,
+         .types = kNumbersAndComplex,
          .shape = add_n_shape,
          .grad = add_n_grad,
          .doc = "The sum of one or more tensors of equal shape, added from left to right."})

@@ -4,6 +4,7 @@
 #include "devices/chunks.hpp"
 #include "ops/cuda/matmul.hpp"
 #include "ops/kernels/support/broadcast.hpp"
+#include "ops/kernels/support/complex_product.hpp"
 #include "ops/kernels/support/gemm.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/half_product.hpp"
@@ -59,7 +60,7 @@ std::vector<Output> batch_matmul_grad(GradContext& c) {
     return c.g.add("BatchMatMul", {a, b},
                    {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
   };
-  Output a = c.x[0], b = c.x[1], dc = c.dy[0];
+  Output a = conjugate(c.x[0]), b = conjugate(c.x[1]), dc = c.dy[0];
   Output da = ta ? product(b, dc, tb, true) : product(dc, b, false, !tb);
   Output db = tb ? product(dc, a, true, ta) : product(a, dc, !ta, false);
   return {of_one(da, a, b), of_one(db, b, a)};
@@ -69,23 +70,33 @@ template <class T>
 class BatchMatMul final : public Kernel {
  public:
   explicit BatchMatMul(const KernelSpec& spec)
-      : transpose_a_(spec.bool_attr("transpose_a")), transpose_b_(spec.bool_attr("transpose_b")) {}
+      : BatchMatMul(spec.bool_attr("transpose_a"), spec.bool_attr("transpose_b")) {}
+  BatchMatMul(bool transpose_a, bool transpose_b)
+      : transpose_a_(transpose_a), transpose_b_(transpose_b) {}
 
   Status compute(KernelContext& c) override {
-    const Tensor &a = c.input(0), &b = c.input(1);
-    const auto misfit = [&] {
-      return invalid_argument("BatchMatMul: a is " + a.shape().text() + ", b is " +
-                              b.shape().text());
-    };
+    TROUPE_TRY(Tensor y, product(c, c.input(0), c.input(1)));
+    c.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+  static Status check(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b) {
     const int ra = a.rank(), rb = b.rank();
-    if (ra < 2 || rb < 2) return misfit();
+    if (ra >= 2 && rb >= 2 &&
+        a.dim(ra - 1 - int(transpose_a)) == b.dim(rb - 2 + int(transpose_b))) {
+      const Shape of_a = leading(a.shape()), of_b = leading(b.shape());
+      if (Broadcast<2>::of({&of_a, &of_b}).ok()) return ok_status();
+    }
+    return invalid_argument("BatchMatMul: a is " + a.shape().text() + ", b is " + b.shape().text());
+  }
+  Expected<Tensor> product(const KernelContext& c, const Tensor& a, const Tensor& b) const {
+    TROUPE_TRY(check(a, transpose_a_, b, transpose_b_));
+    const int ra = a.rank(), rb = b.rank();
     const std::int64_t m = a.dim(ra - 2 + int(transpose_a_)), k = a.dim(ra - 1 - int(transpose_a_));
     const std::int64_t n = b.dim(rb - 1 - int(transpose_b_));
-    if (b.dim(rb - 2 + int(transpose_b_)) != k) return misfit();
     const Shape of_a = leading(a.shape()), of_b = leading(b.shape());
-    auto meet = Broadcast<2>::of({&of_a, &of_b});
-    if (!meet.ok()) return misfit();
-    std::vector<std::int64_t> dims(meet->out().dims().begin(), meet->out().dims().end());
+    TROUPE_TRY(const auto meet, Broadcast<2>::of({&of_a, &of_b}));
+    std::vector<std::int64_t> dims(meet.out().dims().begin(), meet.out().dims().end());
     dims.insert(dims.end(), {m, n});
     TROUPE_TRY(const Shape shape, Shape::make(dims));
     TROUPE_TRY(Tensor product, c.allocate(dtype_of<T>, shape));
@@ -94,19 +105,18 @@ class BatchMatMul final : public Kernel {
     // Whole products: a chunk has about 12 MFLOP of them.
     const double flop = 2.0 * double(m) * double(n) * double(k);
     const auto each = std::int64_t(std::clamp(12e6 / std::max(flop, 1.0), 1.0, 1e6));
-    const Chunks chunks = Chunks::of_step(meet->elements(), each);
+    const Chunks chunks = Chunks::of_step(meet.elements(), each);
     TROUPE_TRY(parallel_chunks(c, chunks.count, [&](std::int64_t q) -> Status {
       Status status;
-      meet->rows(chunks[q],
-                 [&](std::int64_t o, const auto& at, std::int64_t count, const auto& steps) {
-                   for (std::int64_t i = 0; i < count && status.ok(); ++i)
-                     status = one(c, m, n, k, left + (at[0] + i * steps[0]) * m * k,
-                                  right + (at[1] + i * steps[1]) * k * n, out + (o + i) * m * n);
-                 });
+      meet.rows(chunks[q],
+                [&](std::int64_t o, const auto& at, std::int64_t count, const auto& steps) {
+                  for (std::int64_t i = 0; i < count && status.ok(); ++i)
+                    status = one(c, m, n, k, left + (at[0] + i * steps[0]) * m * k,
+                                 right + (at[1] + i * steps[1]) * k * n, out + (o + i) * m * n);
+                });
       return status;
     }));
-    c.set_output(0, std::move(product));
-    return ok_status();
+    return product;
   }
 
  private:
@@ -123,6 +133,10 @@ class BatchMatMul final : public Kernel {
 };
 
 Expected<std::unique_ptr<Kernel>> batch_matmul_kernel(const KernelSpec& spec) {
+  if (spec.type() == DType::c64)
+    return std::unique_ptr<Kernel>(new ComplexProduct<BatchMatMul<float>>(spec));
+  if (spec.type() == DType::c128)
+    return std::unique_ptr<Kernel>(new ComplexProduct<BatchMatMul<double>>(spec));
   const bool half_size = spec.type() == DType::f16 || spec.type() == DType::bf16;
   return half_size ? half_product_kernel<BatchMatMul>(spec) : float_kernel<BatchMatMul>(spec);
 }
@@ -133,7 +147,7 @@ TROUPE_OPS(batch_matmul) {
   r.add({.name = "BatchMatMul",
          .in = {"a", "b"},
          .out = {"product"},
-         .types = kFloats,
+         .types = kFloatsAndComplex,
          .attrs = {"transpose_a: bool = false", "transpose_b: bool = false"},
          .shape = batch_matmul_shape,
          .grad = batch_matmul_grad,

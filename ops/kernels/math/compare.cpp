@@ -27,7 +27,7 @@ Status compare_strings(KernelContext& ctx) {
 template <bool Wanted, class F>
 Expected<std::unique_ptr<Kernel>> equality(const KernelSpec& spec) {
   if (spec.type() == DType::string) return kernel<compare_strings<Wanted>>(spec);
-  return elementwise<F, NumbersAndBool>(spec);
+  return or_complex<elementwise<F, NumbersAndBool>>(spec);
 }
 
 OpDef comparison(std::string name, std::string doc) {
@@ -42,7 +42,7 @@ OpDef comparison(std::string name, std::string doc) {
 }
 OpDef equality(std::string name, std::string doc) {
   OpDef def = comparison(std::move(name), std::move(doc));
-  def.types = std::string(kNumbersAndBool) + " string";
+  def.types = kAllTypes;
   def.commutative = true;
   return def;
 }

@@ -30,18 +30,19 @@ struct Sigmoid {
   auto operator()(auto x) const { return sigmoid_value(x); }
 };
 
-std::vector<Output> exp_grad(GradContext& c) { return {c.g.add("Mul", {c.dy[0], c.y[0]})}; }
-std::vector<Output> log_grad(GradContext& c) { return {c.g.add("Div", {c.dy[0], c.x[0]})}; }
-std::vector<Output> tanh_grad(GradContext& c) { return {c.g.add("TanhGrad", {c.dy[0], c.y[0]})}; }
+std::vector<Output> exp_grad(GradContext& c) { return {multiply(c.dy[0], conjugate(c.y[0]))}; }
+std::vector<Output> log_grad(GradContext& c) { return {divide(c.dy[0], conjugate(c.x[0]))}; }
+std::vector<Output> tanh_grad(GradContext& c) {
+  return {c.g.add("TanhGrad", {c.dy[0], conjugate(c.y[0])})};
+}
 std::vector<Output> sigmoid_grad(GradContext& c) {
   return {c.g.add("SigmoidGrad", {c.dy[0], c.y[0]})};
 }
 
 // Second order. With z = dy (1 - y^2): dz/ddy = 1 - y^2, dz/dy = -2 dy y.
 std::vector<Output> tanh_grad_grad(GradContext& c) {
-  Output twice = c.g.add("Add", {c.x[1], c.x[1]});
-  Output by_y = c.g.add("Mul", {c.dy[0], c.g.add("Mul", {c.x[0], twice})});
-  return {c.g.add("TanhGrad", {c.dy[0], c.x[1]}), c.g.add("Neg", {by_y})};
+  const Output dy = conjugate(c.x[0]), y = conjugate(c.x[1]);
+  return {c.g.add("TanhGrad", {c.dy[0], y}), negate(multiply(c.dy[0], multiply(dy, twice(y))))};
 }
 // With z = dy y (1 - y): dz/ddy = y (1 - y), dz/dy = dy (1 - 2 y).
 std::vector<Output> sigmoid_grad_grad(GradContext& c) {
@@ -61,17 +62,21 @@ OpDef gradient_of(std::string name, GradFn grad, std::string doc) {
 }  // namespace
 
 TROUPE_OPS(exponential) {
-  r.add(float_function("Exp", exp_grad, "y = e^x."))
-      .cpu(elementwise<Exp>)
+  r.add(with_complex(float_function("Exp", exp_grad, "y = e^x.")))
+      .cpu(or_complex<elementwise<Exp>>)
       .cuda(cuda::elementwise<formula::Exp>);
-  r.add(float_function("Log", log_grad, "The natural logarithm of x; -inf at 0, NaN below."))
-      .cpu(elementwise<Log>)
+  r.add(with_complex(
+            float_function("Log", log_grad,
+                           "The natural logarithm of x; -inf at 0, NaN below. Of a complex x its "
+                           "principal value, whose imaginary part is the angle of x.")))
+      .cpu(or_complex<elementwise<Log>>)
       .cuda(cuda::elementwise<formula::Log>);
-  r.add(float_function("Tanh", tanh_grad, "y = tanh(x)."))
-      .cpu(elementwise<Tanh>)
+  r.add(with_complex(float_function("Tanh", tanh_grad, "y = tanh(x).")))
+      .cpu(or_complex<elementwise<Tanh>>)
       .cuda(cuda::elementwise<formula::Tanh>);
-  r.add(gradient_of("TanhGrad", tanh_grad_grad, "dx = dy * (1 - y^2): the gradient of Tanh."))
-      .cpu(elementwise<formula::TanhGrad>)
+  r.add(with_complex(
+            gradient_of("TanhGrad", tanh_grad_grad, "dx = dy * (1 - y^2): the gradient of Tanh.")))
+      .cpu(or_complex<elementwise<formula::TanhGrad>>)
       .cuda(cuda::elementwise<formula::TanhGrad>);
   r.add(float_function("Sigmoid", sigmoid_grad, "y = 1 / (1 + exp(-x))."))
       .cpu(elementwise<Sigmoid>)

@@ -2,6 +2,8 @@
 #include "ops/cuda/matmul.hpp"
 #include "devices/chunks.hpp"
 #include "ops/detail/matmul_sizes.hpp"
+#include "ops/kernels/support/complex_product.hpp"
+#include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/half_product.hpp"
 #include "ops/kernels/support/packed_product.hpp"
 #include "ops/kernels/support/typed.hpp"
@@ -25,13 +27,14 @@ Status matmul_shape(InferenceContext& c) {
   return ok_status();
 }
 
-// With op(a) = A and op(b) = B: dA = dC B^T, dB = A^T dC, each transposed where its operand was.
+// With op(a) = A and op(b) = B: dA = dC B^T, dB = A^T dC, each transposed where its operand was. Of
+// complex numbers A and B are the conjugates there.
 std::vector<Output> matmul_grad(GradContext& c) {
   bool ta = c.bool_attr("transpose_a"), tb = c.bool_attr("transpose_b");
   auto product = [&](Output a, Output b, bool transpose_a, bool transpose_b) {
     return c.g.add("MatMul", {a, b}, {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
   };
-  Output a = c.x[0], b = c.x[1], dc = c.dy[0];
+  Output a = conjugate(c.x[0]), b = conjugate(c.x[1]), dc = c.dy[0];
   Output da = ta ? product(b, dc, tb, true) : product(dc, b, false, !tb);
   Output db = tb ? product(dc, a, true, ta) : product(a, dc, !ta, false);
   return {da, db};
@@ -41,21 +44,31 @@ template <class T>
 class MatMulKernel final : public Kernel {
  public:
   explicit MatMulKernel(const KernelSpec& spec)
-      : transpose_a_(spec.bool_attr("transpose_a")), transpose_b_(spec.bool_attr("transpose_b")) {}
+      : MatMulKernel(spec.bool_attr("transpose_a"), spec.bool_attr("transpose_b")) {}
+  MatMulKernel(bool transpose_a, bool transpose_b)
+      : transpose_a_(transpose_a), transpose_b_(transpose_b) {}
 
   Status compute(KernelContext& c) override {
-    const Tensor &a = c.input(0), &b = c.input(1);
-    TROUPE_TRY(const auto sizes, detail::matmul_sizes(a.shape(), transpose_a_, b.shape(), transpose_b_));
+    TROUPE_TRY(Tensor y, product(c, c.input(0), c.input(1)));
+    c.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+  static Status check(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b) {
+    return detail::as_status(detail::matmul_sizes(a.shape(), transpose_a, b.shape(), transpose_b));
+  }
+  Expected<Tensor> product(const KernelContext& c, const Tensor& a, const Tensor& b) {
+    TROUPE_TRY(const auto sizes,
+               detail::matmul_sizes(a.shape(), transpose_a_, b.shape(), transpose_b_));
     const auto [m, n, k] = sizes;
     TROUPE_TRY(Shape shape, Shape::make(std::array{m, n}));
     TROUPE_TRY(Tensor product, c.allocate(dtype_of<T>, shape));
     TROUPE_TRY(run(c, m, n, k, a.data<T>(), b.data<T>(), product.mutable_data<T>()));
-    c.set_output(0, std::move(product));
-    return ok_status();
+    return product;
   }
 
  private:
-  Status run(KernelContext& c, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
+  Status run(const KernelContext& c, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
              const T* b, T* product) {
     if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>)
       return HalfProduct<T>{m, n, k, transpose_a_, transpose_b_}.run(c, a, b, product, false);
@@ -63,7 +76,7 @@ class MatMulKernel final : public Kernel {
       return split(c, m, n, k, a, b, product);
   }
 
-  Status split(KernelContext& c, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
+  Status split(const KernelContext& c, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
                const T* b, T* product) {
     Matrix<const T> left{a, transpose_a_ ? m : k, transpose_a_};
     Matrix<const T> right{b, transpose_b_ ? k : n, transpose_b_};
@@ -84,7 +97,7 @@ class MatMulKernel final : public Kernel {
   }
 
   // The right operand is packed once for all ranges of rows, which else would each do that anew.
-  Status by_rows(KernelContext& c, std::int64_t count, ProductSizes sizes, const T* a,
+  Status by_rows(const KernelContext& c, std::int64_t count, ProductSizes sizes, const T* a,
                  Matrix<const T> b, T* product) {
     const std::int64_t rows = sizes.m;
     const Chunks chunks = Chunks::of_step(rows, (rows / count + 7) / 8 * 8);
@@ -108,8 +121,8 @@ class MatMulKernel final : public Kernel {
   }
 
   // A transposed operand is turned by all lanes first: packing is the work of one.
-  static Status pack(KernelContext& c, const PackedProduct<T>& product, const ProductSizes& sizes,
-                     Matrix<const T> b, void* packed) {
+  static Status pack(const KernelContext& c, const PackedProduct<T>& product,
+                     const ProductSizes& sizes, Matrix<const T> b, void* packed) {
     if (!b.transpose) return product.pack(b, packed);
     TROUPE_TRY(Tensor turned, c.allocate(dtype_of<T>, Shape{sizes.k, sizes.n}));
     T* out = turned.mutable_data<T>();
@@ -142,6 +155,10 @@ Expected<std::unique_ptr<Kernel>> matmul_kernel(const KernelSpec& spec) {
     case DType::f16:
     case DType::bf16:
       return half_product_kernel<MatMulKernel>(spec);
+    case DType::c64:
+      return std::unique_ptr<Kernel>(new ComplexProduct<MatMulKernel<float>>(spec));
+    case DType::c128:
+      return std::unique_ptr<Kernel>(new ComplexProduct<MatMulKernel<double>>(spec));
     default:
       return float_kernel<MatMulKernel>(spec);
   }
@@ -153,7 +170,7 @@ TROUPE_OPS(matmul) {
   r.add({.name = "MatMul",
          .in = {"a", "b"},
          .out = {"product"},
-         .types = "f32 f64 f16 bf16 i32 i64",
+         .types = "f32 f64 f16 bf16 i32 i64 c64 c128",
          .attrs = {"transpose_a: bool = false", "transpose_b: bool = false"},
          .shape = matmul_shape,
          .grad = matmul_grad,

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "ops/complex/reduce_loops.hpp"
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/moves.hpp"
 #include "ops/cuda/reduce.hpp"
@@ -122,10 +123,13 @@ class ReduceKernel final : public Kernel {
   std::span<const ReduceLoops> table_;
 };
 Expected<std::unique_ptr<Kernel>> sum_kernel(const KernelSpec& spec) {
-  return std::unique_ptr<Kernel>(new ReduceKernel(spec, sum_table()));
+  return std::unique_ptr<Kernel>(new ReduceKernel(spec, sum_table(spec.type())));
 }
-template <class Op, class List>
+template <class Op, class List, std::span<const ReduceLoops> (*of_complex)() = nullptr>
 Expected<std::unique_ptr<Kernel>> reducing(const KernelSpec& spec) {
+  if constexpr (of_complex != nullptr)
+    if (is_complex(spec.type()))
+      return std::unique_ptr<Kernel>(new ReduceKernel(spec, of_complex()));
   return std::unique_ptr<Kernel>(new ReduceKernel(spec, reduce_table<Op>(List{})));
 }
 
@@ -174,9 +178,10 @@ struct Share {
       return invalid_argument("dy is " + dy.shape().text() + ", not " + s.kept.text());
     return s;
   }
-  // 1 / count, as the type computes it: f64 as double, all others as float.
+  // 1 / count, as the type computes it: f64 and c128 as double, all others as float.
   double of_mean(DType dtype) const {
-    return dtype == DType::f64 ? 1 / double(count) : double(1 / float(count));
+    return dtype == DType::f64 || dtype == DType::c128 ? 1 / double(count)
+                                                       : double(1 / float(count));
   }
 };
 struct Scaled {
@@ -206,12 +211,14 @@ class Spread final : public Kernel {
 
  private:
   Expected<Tensor> scaled(const KernelContext& ctx, const Tensor& dy, double scale) const {
-    TROUPE_TRY(ElementOp op, (element_op<Scaled, Floats>(dtype_, {scale})));
+    // The parts of complex numbers are scaled as real numbers.
+    const DType part = is_complex(dtype_) ? real_of(dtype_) : dtype_;
+    TROUPE_TRY(ElementOp op, (element_op<Scaled, Floats>(part, {scale})));
     TROUPE_TRY(Tensor y, ctx.allocate(dtype_, dy.shape()));
-    const auto size = std::int64_t(dtype_size(dtype_));
+    const auto size = std::int64_t(dtype_size(part));
     const char* in = static_cast<const char*>(dy.raw());
     char* out = static_cast<char*>(y.mutable_raw());
-    for_chunks(ctx, y.elements(), [&](Range r) {
+    for_chunks(ctx, y.elements() * (part == dtype_ ? 1 : 2), [&](Range r) {
       op({.in = {in + r.begin * size}, .steps = {1}, .out = out + r.begin * size, .n = r.size()});
     });
     return y;
@@ -318,7 +325,7 @@ Status prod_grad_shape(InferenceContext& c) {
   return ok_status();
 }
 std::vector<Output> prod_grad(GradContext& c) {
-  return {c.g.add("ProdGrad", {c.dy[0], c.x[0]}, {{"axes", c.ints_attr("axes")}})};
+  return {c.g.add("ProdGrad", {c.dy[0], conjugate(c.x[0])}, {{"axes", c.ints_attr("axes")}})};
 }
 
 // The gradient of what is proportional to dy: d times the slopes, added up to the shape of dy.
@@ -400,23 +407,26 @@ struct ProdGradAlong final : Kernel {
 };
 std::vector<Output> prod_grad_grad(GradContext& c) {
   const AttrMap axes{{"axes", c.ints_attr("axes")}};
-  Output slopes = c.g.add("ProdGrad", {c.g.add("OnesLike", {c.x[0]}), c.x[1]}, axes);
-  return {to_dy(c, slopes), c.g.add("ProdGradAlong", {c.x[0], c.x[1], c.dy[0]}, axes)};
+  const Output dy = conjugate(c.x[0]), x = conjugate(c.x[1]);
+  Output slopes = c.g.add("ProdGrad", {c.g.add("OnesLike", {dy}), x}, axes);
+  return {to_dy(c, slopes), c.g.add("ProdGradAlong", {dy, x, c.dy[0]}, axes)};
 }
 // Derivatives along several tangents may be taken in any order, and d is one tangent more.
 std::vector<Output> prod_grad_along_grad(GradContext& c) {
   // Along all tangents but the one at `without`, and along `last` where it is given.
   auto along = [&](Output dy, std::size_t without, Output last) {
-    NodeSpec spec{
-        .op = "ProdGradAlong", .inputs = {dy, c.x[1]}, .attrs = {{"axes", c.ints_attr("axes")}}};
+    NodeSpec spec{.op = "ProdGradAlong",
+                  .inputs = {dy, conjugate(c.x[1])},
+                  .attrs = {{"axes", c.ints_attr("axes")}}};
     for (std::size_t i = 2; i < c.x.size(); ++i)
-      if (i != without) spec.inputs.push_back(c.x[i]);
+      if (i != without) spec.inputs.push_back(conjugate(c.x[i]));
     if (!last.empty()) spec.inputs.push_back(last);
     return c.g.add(std::move(spec)).output();
   };
-  std::vector<Output> dx = {to_dy(c, along(c.g.add("OnesLike", {c.x[0]}), 0, Output())),
-                            along(c.x[0], 0, c.dy[0])};
-  for (std::size_t i = 2; i < c.x.size(); ++i) dx.push_back(along(c.x[0], i, c.dy[0]));
+  const Output dy = conjugate(c.x[0]);
+  std::vector<Output> dx = {to_dy(c, along(c.g.add("OnesLike", {dy}), 0, Output())),
+                            along(dy, 0, c.dy[0])};
+  for (std::size_t i = 2; i < c.x.size(); ++i) dx.push_back(along(dy, i, c.dy[0]));
   return dx;
 }
 
@@ -438,14 +448,14 @@ OpDef reduction(std::string name, std::string types, GradFn grad, std::string do
 }  // namespace
 
 TROUPE_OPS(reduction) {
-  r.add(reduction("Sum", kNumbers, sum_grad, "The sum. Integers wrap around."))
+  r.add(reduction("Sum", kNumbersAndComplex, sum_grad, "The sum. Integers wrap around."))
       .cpu(sum_kernel)
       .cuda(make_kernel<ReduceOnGpu<formula::SumOf, true>>);
-  r.add(reduction("Mean", kFloats, mean_grad, "The mean; NaN for an empty input."))
-      .cpu(reducing<ReduceMean, Floats>)
+  r.add(reduction("Mean", kFloatsAndComplex, mean_grad, "The mean; NaN for an empty input."))
+      .cpu(reducing<ReduceMean, Floats, complex_means>)
       .cuda(make_kernel<ReduceOnGpu<formula::MeanOf>>);
-  r.add(reduction("Prod", kNumbers, prod_grad, "The product. Integers wrap around."))
-      .cpu(reducing<ReduceProd, Numbers>)
+  r.add(reduction("Prod", kNumbersAndComplex, prod_grad, "The product. Integers wrap around."))
+      .cpu(reducing<ReduceProd, Numbers, complex_products>)
       .cuda(make_kernel<ReduceOnGpu<formula::ProdOf, true>>);
   r.add(reduction("Max", kNumbers, extremum_grad,
                   "The maximum; NaN if any element is NaN. For an empty input it is -inf, or the "
@@ -469,7 +479,7 @@ TROUPE_OPS(reduction_gradients) {
   r.add({.name = "Spread",
          .in = {"dy", "shape: i64"},
          .out = {"dx"},
-         .types = kFloats,
+         .types = kFloatsAndComplex,
          .attrs = {"axes: list(int) = []", "mean: bool = false"},
          .shape = spread_shape,
          .grad = spread_grad,
@@ -482,22 +492,22 @@ TROUPE_OPS(reduction_gradients) {
   r.add({.name = "ProdGrad",
          .in = {"dy", "x"},
          .out = {"dx"},
-         .types = kFloats,
+         .types = kFloatsAndComplex,
          .attrs = {"axes: list(int) = []"},
          .shape = prod_grad_shape,
          .grad = prod_grad_grad,
          .doc = "dx = dy * the product of the other elements, exact even with zeros: the gradient "
                 "of Prod."})
-      .cpu(typed_kernel<ProdGrad, Floats>);
+      .cpu(typed_kernel<ProdGrad, FloatsAndComplex>);
   r.add({.name = "ProdGradAlong",
          .in = {"dy", "x", "tangents: T..."},
          .out = {"dx"},
-         .types = kFloats,
+         .types = kFloatsAndComplex,
          .attrs = {"axes: list(int) = []"},
          .shape = prod_grad_shape,
          .grad = prod_grad_along_grad,
          .doc = "dx = dy * the derivative, along one tangent after the other, of the product of "
                 "the other elements, exact even with zeros: higher derivatives of Prod. Tangents "
                 "have the shape of x; there are at most 8."})
-      .cpu(typed_kernel<ProdGradAlong, Floats>);
+      .cpu(typed_kernel<ProdGradAlong, FloatsAndComplex>);
 }

@@ -63,7 +63,7 @@ Output one_minus_square(Output x) { return multiply(minus(one_like(x), x), plus(
 Output rsqrt_of(Output x) { return x.graph().add("Rsqrt", {x}); }
 
 std::vector<Output> tan_grad(GradContext& c) {
-  return {multiply(c.dy[0], plus(squared(c.y[0]), one_like(c.y[0])))};
+  return {multiply(c.dy[0], conjugate(plus(squared(c.y[0]), one_like(c.y[0]))))};
 }
 std::vector<Output> asin_grad(GradContext& c) {
   return {multiply(c.dy[0], rsqrt_of(one_minus_square(c.x[0])))};
@@ -75,10 +75,10 @@ std::vector<Output> atan_grad(GradContext& c) {
   return {divide(c.dy[0], plus(squared(c.x[0]), one_like(c.x[0])))};
 }
 std::vector<Output> sinh_grad(GradContext& c) {
-  return {multiply(c.dy[0], c.g.add("Cosh", {c.x[0]}))};
+  return {multiply(c.dy[0], conjugate(c.g.add("Cosh", {c.x[0]})))};
 }
 std::vector<Output> cosh_grad(GradContext& c) {
-  return {multiply(c.dy[0], c.g.add("Sinh", {c.x[0]}))};
+  return {multiply(c.dy[0], conjugate(c.g.add("Sinh", {c.x[0]})))};
 }
 std::vector<Output> asinh_grad(GradContext& c) {
   return {multiply(c.dy[0], rsqrt_of(plus(squared(c.x[0]), one_like(c.x[0]))))};
@@ -112,8 +112,8 @@ std::vector<Output> atan2_grad(GradContext& c) {
 }  // namespace
 
 TROUPE_OPS(trigonometric) {
-  r.add(float_function("Tan", tan_grad, "y = tan(x), x in radians."))
-      .cpu(elementwise<Tan>)
+  r.add(with_complex(float_function("Tan", tan_grad, "y = tan(x), x in radians.")))
+      .cpu(or_complex<elementwise<Tan>>)
       .cuda(cuda::elementwise<formula::Tan>);
   r.add(float_function(
             "Asin", asin_grad,
@@ -144,11 +144,11 @@ TROUPE_OPS(trigonometric) {
 }
 
 TROUPE_OPS(hyperbolic) {
-  r.add(float_function("Sinh", sinh_grad, "y = (e^x - e^-x) / 2."))
-      .cpu(elementwise<Sinh>)
+  r.add(with_complex(float_function("Sinh", sinh_grad, "y = (e^x - e^-x) / 2.")))
+      .cpu(or_complex<elementwise<Sinh>>)
       .cuda(cuda::elementwise<formula::Sinh>);
-  r.add(float_function("Cosh", cosh_grad, "y = (e^x + e^-x) / 2."))
-      .cpu(elementwise<Cosh>)
+  r.add(with_complex(float_function("Cosh", cosh_grad, "y = (e^x + e^-x) / 2.")))
+      .cpu(or_complex<elementwise<Cosh>>)
       .cuda(cuda::elementwise<formula::Cosh>);
   r.add(float_function("Asinh", asinh_grad, "The inverse of Sinh."))
       .cpu(elementwise<Asinh>)

@@ -39,7 +39,7 @@ struct Cos : FloatPackets {
 
 // 2 x dy without a constant of the right type.
 std::vector<Output> square_grad(GradContext& c) {
-  return {c.g.add("Mul", {c.dy[0], c.g.add("Add", {c.x[0], c.x[0]})})};
+  return {multiply(c.dy[0], twice(conjugate(c.x[0])))};
 }
 std::vector<Output> abs_grad(GradContext& c) {
   return {c.g.add("Mul", {c.dy[0], c.g.add("Sign", {c.x[0]})})};
@@ -52,25 +52,27 @@ std::vector<Output> expm1_grad(GradContext& c) {
   return {c.g.add("Mul", {c.dy[0], c.g.add("Exp", {c.x[0]})})};  // y + 1 is 0 for a large -x
 }
 std::vector<Output> sin_grad(GradContext& c) {
-  return {c.g.add("Mul", {c.dy[0], c.g.add("Cos", {c.x[0]})})};
+  return {multiply(c.dy[0], conjugate(c.g.add("Cos", {c.x[0]})))};
 }
 std::vector<Output> cos_grad(GradContext& c) {
-  return {c.g.add("Neg", {c.g.add("Mul", {c.dy[0], c.g.add("Sin", {c.x[0]})})})};
+  return {negate(multiply(c.dy[0], conjugate(c.g.add("Sin", {c.x[0]}))))};
 }
-std::vector<Output> sqrt_grad(GradContext& c) { return {c.g.add("SqrtGrad", {c.dy[0], c.y[0]})}; }
+std::vector<Output> sqrt_grad(GradContext& c) {
+  return {c.g.add("SqrtGrad", {c.dy[0], conjugate(c.y[0])})};
+}
 std::vector<Output> rsqrt_grad(GradContext& c) { return {c.g.add("RsqrtGrad", {c.dy[0], c.y[0]})}; }
 std::vector<Output> reciprocal_grad(GradContext& c) {
-  return {c.g.add("ReciprocalGrad", {c.dy[0], c.y[0]})};
+  return {c.g.add("ReciprocalGrad", {c.dy[0], conjugate(c.y[0])})};
 }
 // Second order: of z = f(dy, y), with the gradient d of z, for dy and for y.
 // z = -dy y^2
 std::vector<Output> reciprocal_grad_grad(GradContext& c) {
-  const Output d = c.dy[0], dy = c.x[0], y = c.x[1];
+  const Output d = c.dy[0], dy = conjugate(c.x[0]), y = conjugate(c.x[1]);
   return {c.g.add("ReciprocalGrad", {d, y}), negate(multiply(multiply(d, dy), twice(y)))};
 }
 // z = dy / (2 y)
 std::vector<Output> sqrt_grad_grad(GradContext& c) {
-  const Output d = c.dy[0], z = c.y[0], y = c.x[1];
+  const Output d = c.dy[0], z = conjugate(c.y[0]), y = conjugate(c.x[1]);
   return {c.g.add("SqrtGrad", {d, y}), negate(divide(multiply(d, z), y))};
 }
 // z = -dy y^3 / 2
@@ -115,28 +117,31 @@ TROUPE_OPS(signs_and_roots) {
   r.add(unary("Abs", kSignedNumbers, abs_grad, "y = |x|. The gradient at 0 is 0."))
       .cpu(elementwise<formula::Abs, SignedNumbers>)
       .cuda(cuda::elementwise<formula::Abs>);
-  r.add(unary("Neg", kSignedNumbers, neg_grad, "y = -x. Integers wrap around."))
-      .cpu(elementwise<formula::Neg, SignedNumbers>)
+  r.add(unary("Neg", kSignedAndComplex, neg_grad, "y = -x. Integers wrap around."))
+      .cpu(or_complex<elementwise<formula::Neg, SignedNumbers>>)
       .cuda(cuda::elementwise<formula::Neg>);
-  r.add(unary("Square", kSignedNumbers, square_grad, "y = x * x. Integers wrap around."))
-      .cpu(elementwise<formula::Square, SignedNumbers>)
+  r.add(unary("Square", kSignedAndComplex, square_grad, "y = x * x. Integers wrap around."))
+      .cpu(or_complex<elementwise<formula::Square, SignedNumbers>>)
       .cuda(cuda::elementwise<formula::Square>);
   r.add(unary("Sign", kSignedNumbers, nullptr,
               "y = 1 if x is positive, 0 if zero, -1 if negative; NaN stays NaN."))
       .cpu(elementwise<formula::Sign, SignedNumbers>)
       .cuda(cuda::elementwise<formula::Sign>);
-  r.add(unary("Reciprocal", kFloats, reciprocal_grad, "y = 1 / x."))
-      .cpu(elementwise<formula::Reciprocal>)
+  r.add(unary("Reciprocal", kFloatsAndComplex, reciprocal_grad, "y = 1 / x."))
+      .cpu(or_complex<elementwise<formula::Reciprocal>>)
       .cuda(cuda::elementwise<formula::Reciprocal>);
-  r.add(unary_grad("ReciprocalGrad", "y", reciprocal_grad_grad,
-                   "dx = -dy * y^2: the gradient of Reciprocal."))
-      .cpu(elementwise<formula::ReciprocalGrad>)
+  r.add(with_complex(unary_grad("ReciprocalGrad", "y", reciprocal_grad_grad,
+                                "dx = -dy * y^2: the gradient of Reciprocal.")))
+      .cpu(or_complex<elementwise<formula::ReciprocalGrad>>)
       .cuda(cuda::elementwise<formula::ReciprocalGrad>);
-  r.add(unary("Sqrt", kFloats, sqrt_grad, "y = sqrt(x); NaN below 0. The gradient at 0 is inf."))
-      .cpu(elementwise<formula::Sqrt>)
+  r.add(unary("Sqrt", kFloatsAndComplex, sqrt_grad,
+              "y = sqrt(x); NaN below 0, but of a complex x the root whose real part is not "
+              "negative. The gradient at 0 is inf."))
+      .cpu(or_complex<elementwise<formula::Sqrt>>)
       .cuda(cuda::elementwise<formula::Sqrt>);
-  r.add(unary_grad("SqrtGrad", "y", sqrt_grad_grad, "dx = dy / (2 y): the gradient of Sqrt."))
-      .cpu(elementwise<formula::SqrtGrad>)
+  r.add(with_complex(
+            unary_grad("SqrtGrad", "y", sqrt_grad_grad, "dx = dy / (2 y): the gradient of Sqrt.")))
+      .cpu(or_complex<elementwise<formula::SqrtGrad>>)
       .cuda(cuda::elementwise<formula::SqrtGrad>);
   r.add(unary("Rsqrt", kFloats, rsqrt_grad, "y = 1 / sqrt(x)."))
       .cpu(elementwise<formula::Rsqrt>)
@@ -185,11 +190,11 @@ TROUPE_OPS(transcendental) {
   r.add(unary("Expm1", kFloats, expm1_grad, "y = exp(x) - 1, accurate for small x."))
       .cpu(elementwise<Expm1>)
       .cuda(cuda::elementwise<formula::Expm1>);
-  r.add(unary("Sin", kFloats, sin_grad, "y = sin(x), x in radians."))
-      .cpu(elementwise<Sin>)
+  r.add(unary("Sin", kFloatsAndComplex, sin_grad, "y = sin(x), x in radians."))
+      .cpu(or_complex<elementwise<Sin>>)
       .cuda(cuda::elementwise<formula::Sin>);
-  r.add(unary("Cos", kFloats, cos_grad, "y = cos(x), x in radians."))
-      .cpu(elementwise<Cos>)
+  r.add(unary("Cos", kFloatsAndComplex, cos_grad, "y = cos(x), x in radians."))
+      .cpu(or_complex<elementwise<Cos>>)
       .cuda(cuda::elementwise<formula::Cos>);
   r.add(unary("Erf", kFloats, erf_grad, "The error function."))
       .cpu(elementwise<Erf>)

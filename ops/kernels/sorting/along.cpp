@@ -125,12 +125,12 @@ TROUPE_OPS(along) {
   r.add({.name = "ScatterAlong",
          .in = {"dy", "indices: Tindex", "shape: i64"},
          .out = {"dx"},
-         .types = kFloats,
+         .types = kFloatsAndComplex,
          .attrs = {"axis: int = -1", "Tindex: type {i32 i64} = i64"},
          .shape = scatter_along_shape,
          .grad = scatter_along_grad,
          .host = {"shape"},
          .doc = "The elements of dy added, in order, to zeros of `shape` where `indices` took them "
                 "from along `axis`: the gradient of TakeAlong."})
-      .cpu(typed_kernel<ScatterAlong, Floats>);
+      .cpu(typed_kernel<ScatterAlong, FloatsAndComplex>);
 }

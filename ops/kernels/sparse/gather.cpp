@@ -189,7 +189,7 @@ TROUPE_OPS(gather) {
   r.add({.name = "GatherGrad",
          .in = {"dy", "indices: Tindex", "shape: i64"},
          .out = {"dparams"},
-         .types = kFloats,
+         .types = kFloatsAndComplex,
          .attrs = {"axis: int = 0", "Tindex: type {i32 i64} = i64"},
          .shape = gather_grad_shape,
          .grad = gather_grad_grad,
@@ -197,18 +197,18 @@ TROUPE_OPS(gather) {
          .added = "GatherAdd",
          .doc = "The slices of dy added to zeros of `shape` where `indices` took them from along "
                 "`axis`: the gradient of Gather."})
-      .cpu(typed_kernel<GatherGrad, Floats>)
+      .cpu(parts_kernel<GatherGrad, Floats>)
       .cuda(make_kernel<GatherGradOnGpu>);
   r.add({.name = "GatherAdd",
          .in = {"sums", "dy", "indices: Tindex", "shape: i64"},
          .out = {"dparams"},
-         .types = kFloats,
+         .types = kFloatsAndComplex,
          .attrs = {"axis: int = 0", "Tindex: type {i32 i64} = i64"},
          .shape = same_shape,
          .grad = gather_add_grad,
          .host = {"indices", "shape"},
          .doc = "sums (of `shape`) with the slices of dy added where `indices` took them from: "
                 "sums + GatherGrad(...)."})
-      .cpu(typed_kernel<GatherAdd, Floats>)
+      .cpu(parts_kernel<GatherAdd, Floats>)
       .cuda(make_kernel<GatherGradOnGpu>);
 }

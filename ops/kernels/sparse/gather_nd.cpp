@@ -122,9 +122,8 @@ struct ScatterNd final : Kernel {
     TROUPE_TRY(Shape shape, checked_shape(dims));
     TROUPE_TRY(check_updates(shape, indices.shape(), updates.shape()));
     TROUPE_TRY(Tensor numbers, slice_numbers(ctx, shape, indices));
-    TROUPE_TRY(Tensor sums, ctx.allocate(dtype_of<T>, shape));
-    T* to = sums.mutable_data<T>();
-    for_chunks(ctx, sums.elements(), [&](Range r) { std::fill_n(to + r.begin, r.size(), T(0)); });
+    TROUPE_TRY(Tensor sums, ctx.allocate(updates.dtype(), shape));
+    fill_zeros(ctx, sums);
     if (numbers.elements() != 0 && sums.elements() != 0) {
       const int depth = int(indices.dim(indices.rank() - 1));
       Tensor rows =
@@ -183,7 +182,7 @@ TROUPE_OPS(gather_nd) {
   r.add({.name = "ScatterNd",
          .in = {"indices: Tindex", "updates", "shape: i64"},
          .out = {"y"},
-         .types = "f32 f64 f16 bf16 i32 i64",
+         .types = "f32 f64 f16 bf16 i32 i64 c64 c128",
          .attrs = {"Tindex: type {i32 i64} = i64"},
          .shape = scatter_nd_shape,
          .grad = scatter_nd_grad,
@@ -191,6 +190,6 @@ TROUPE_OPS(gather_nd) {
          .doc = "Zeros of `shape` with the slices of updates added, in order, at the indices that "
                 "GatherNd would take them from. An index out of range is an error."})
       .cpu(
-          typed_kernel<ScatterNd, Types<float, double, half, bfloat16, std::int32_t, std::int64_t>>)
+          parts_kernel<ScatterNd, Types<float, double, half, bfloat16, std::int32_t, std::int64_t>>)
       .cuda(make_kernel<ScatterNdOnGpu>);
 }

@@ -49,14 +49,14 @@ TROUPE_OPS(unsorted_segment_sum) {
   r.add({.name = "UnsortedSegmentSum",
          .in = {"data", "segment_ids: Tindex", "num_segments: i64"},
          .out = {"sums"},
-         .types = "f32 f64 f16 bf16 i32 i64",
+         .types = "f32 f64 f16 bf16 i32 i64 c64 c128",
          .attrs = {"Tindex: type {i32 i64} = i64"},
          .shape = unsorted_segments_shape,
          .grad = segment_sum_grad,
          .host = {"segment_ids", "num_segments"},
          .doc = "sums[s] = the sum of the slices of data whose id is s. segment_ids has the first "
                 "dimensions of data; an id outside [0, num_segments) is an error."})
-      .cpu(typed_kernel<UnsortedSegmentSum,
+      .cpu(parts_kernel<UnsortedSegmentSum,
                         Types<float, double, half, bfloat16, std::int32_t, std::int64_t>>)
       .cuda(make_kernel<SegmentSumOnGpu>);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/complex/element_loops.hpp"
 #include "ops/kernels/support/broadcast.hpp"
 #include "ops/kernels/support/half_rows.hpp"
 
@@ -123,6 +124,15 @@ void ElementOp::convert(const ElementRow& row) const {
 
 std::unique_ptr<Kernel> elementwise_kernel(const ElementOp& op) {
   return std::unique_ptr<Kernel>(new ElementwiseKernel(op));
+}
+
+Expected<ElementOp> complex_op(std::string_view name, DType dtype) {
+  TROUPE_TRY(const ComplexLoop loop, complex_loop(name, dtype));
+  return ElementOp(loop.inputs, loop.types, ElementFunction{});
+}
+Expected<std::unique_ptr<Kernel>> complex_kernel(const KernelSpec& spec) {
+  TROUPE_TRY(const ElementOp op, complex_op(spec.node.op, spec.type()));
+  return elementwise_kernel(op);
 }
 
 Expected<ElementTypes> find_types(std::span<const ElementTypes> table, DType dtype) {

@@ -109,6 +109,16 @@ class ElementOp {
 
 // The kernel that broadcasts the inputs of `op` and applies it to all elements, on all lanes.
 std::unique_ptr<Kernel> elementwise_kernel(const ElementOp& op);
+// The loop that ops/complex/ has under that name, for elements of type `dtype`.
+Expected<ElementOp> complex_op(std::string_view name, DType dtype);
+// The kernel factory for the loop that has the op's name.
+Expected<std::unique_ptr<Kernel>> complex_kernel(const KernelSpec& spec);
+// The factory F for real types of T, and complex_kernel for complex ones:
+//   .cpu(or_complex<elementwise<formula::Neg>>)
+template <KernelFactory F>
+Expected<std::unique_ptr<Kernel>> or_complex(const KernelSpec& spec) {
+  return is_complex(spec.type()) ? complex_kernel(spec) : F(spec);
+}
 // The entry of `table` for inputs of type `dtype`; unimplemented where there is none.
 Expected<ElementTypes> find_types(std::span<const ElementTypes> table, DType dtype);
 

@@ -25,8 +25,14 @@ Output scalar_const(GraphBuilder& g, DType dtype, double value) {
     case DType::i64:
       t = Tensor::scalar(std::int64_t(value));
       break;
+    case DType::c64:
+      t = Tensor::scalar(std::complex<float>(float(value)));
+      break;
+    case DType::c128:
+      t = Tensor::scalar(std::complex<double>(value));
+      break;
     default:
-      TROUPE_CHECK(false, "a constant of a gradient is a float, i32 or i64");
+      TROUPE_CHECK(false, "a constant of a gradient is a float, complex, i32 or i64");
   }
   return g.add("Const", {}, {{"T", dtype}, {"value", std::move(t)}});
 }
@@ -35,6 +41,8 @@ Output i64_const(GraphBuilder& g, const std::vector<std::int64_t>& values) {
   auto t = Tensor::of<std::int64_t>(Shape{std::int64_t(values.size())}, values);
   return g.add("Const", {}, {{"T", DType::i64}, {"value", std::move(t)}});
 }
+
+Output conjugate(Output x) { return is_complex(x.dtype()) ? x.graph().add("Conj", {x}) : x; }
 
 bool never_stretched(const PartialShape& x, const PartialShape& other) {
   if (!x.known_rank() || !other.known_rank() || x.rank() < other.rank()) return false;

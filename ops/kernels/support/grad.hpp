@@ -21,6 +21,9 @@ inline Output multiply(Output a, Output b) { return a.graph().add("Mul", {a, b})
 inline Output divide(Output a, Output b) { return a.graph().add("Div", {a, b}); }
 inline Output negate(Output x) { return x.graph().add("Neg", {x}); }
 inline Output twice(Output x) { return plus(x, x); }
+// The conjugate of a complex x; a real x itself. The gradient of a holomorphic y = f(x) is
+// dy * conjugate(f'(x)), which is right for real numbers, too (graph/gradients.hpp).
+Output conjugate(Output x);
 // a where the condition holds, else b.
 inline Output where(Output condition, Output a, Output b) {
   return a.graph().add("Select", {condition, a, b});

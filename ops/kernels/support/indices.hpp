@@ -9,6 +9,7 @@
 
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/elementwise.hpp"
+#include "ops/kernels/support/moves.hpp"
 
 namespace troupe {
 
@@ -121,6 +122,14 @@ void scatter(const KernelContext& ctx, const Tensor& data, const Tensor& indices
 template <class T>
 void scatter_add(const KernelContext& ctx, const Tensor& data, const Tensor& indices, Tensor& sums,
                  int axis = 0) {
+  if (is_complex(data.dtype())) {  // whose parts are of type T
+    const RowBlocks blocks(sums.shape(), axis);
+    const auto parts = [&](const Tensor& t, std::int64_t size) {
+      return Tensor(dtype_of<T>, Shape{blocks.outer, size, 2 * blocks.row}, t.buffer(), t.offset());
+    };
+    Tensor to = parts(sums, blocks.size);
+    return scatter_add<T>(ctx, parts(data, indices.elements()), indices, to, 1);
+  }
   if constexpr (std::is_same_v<Compute<T>, T>)
     scatter<T>(
         ctx, data, indices, sums, [](T sum, T x) { return T(sum + x); }, axis);
@@ -133,8 +142,7 @@ Status scatter_add(KernelContext& ctx, const Shape& shape, int axis = 0) {
   const Tensor &data = ctx.input(0), &indices = ctx.input(1);
   TROUPE_TRY(check_indices(indices, shape.dim(axis)));
   TROUPE_TRY(Tensor sums, ctx.allocate(data.dtype(), shape));
-  T* to = sums.mutable_data<T>();
-  for_chunks(ctx, sums.elements(), [&](Range r) { std::fill_n(to + r.begin, r.size(), T(0)); });
+  fill_zeros(ctx, sums);
   scatter_add<T>(ctx, data, indices, sums, axis);
   ctx.set_output(0, std::move(sums));
   return ok_status();

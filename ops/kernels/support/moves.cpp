@@ -111,6 +111,11 @@ void fill_tensor(const KernelContext& ctx, const void* value, Tensor& y) {
              [&](Range r) { moves.fill(value, r.size(), moves.at(y.mutable_raw(), r.begin)); });
 }
 
+void fill_zeros(const KernelContext& ctx, Tensor& y) {
+  const std::uint64_t zero[2] = {};
+  fill_tensor(ctx, zero, y);
+}
+
 void repeat_tensor(const KernelContext& ctx, const Broadcast<2>& meet, const Tensor& x, Tensor& y) {
   const Moves moves(y.dtype());
   const void* in = x.raw();

@@ -40,6 +40,8 @@ class Moves {
 
 // All of `y` = *value, on all lanes.
 void fill_tensor(const KernelContext& ctx, const void* value, Tensor& y);
+// All of `y`, of numbers, = 0.
+void fill_zeros(const KernelContext& ctx, Tensor& y);
 // y = x repeated, on all lanes. `meet` is of the shapes of y and x.
 void repeat_tensor(const KernelContext& ctx, const Broadcast<2>& meet, const Tensor& x, Tensor& y);
 // to[b . index] = from[a . index] for every index below `dims`, in chunks of rows on all lanes.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/complex/reduce_loops.hpp"
 #include "ops/kernels/support/moves.hpp"
 
 namespace troupe {
@@ -99,7 +100,7 @@ class Reducing {
       ctx_.parallel(chunks.count, [&](std::int64_t c) {
         // The result is as large as the sum, but for f16 and bf16.
         constexpr std::int64_t kBlock = 256;
-        alignas(8) char block[kBlock * 8];
+        alignas(16) char block[kBlock * 16];
         for (std::int64_t o = chunks[c].begin; o < chunks[c].end; o += kBlock) {
           const std::int64_t n = std::min(kBlock, chunks[c].end - o);
           if (pitch_ == r_.count)
@@ -201,7 +202,9 @@ class Reducing {
 
 }  // namespace
 
-std::span<const ReduceLoops> sum_table() { return reduce_table<ReduceSum>(Numbers{}); }
+std::span<const ReduceLoops> sum_table(DType dtype) {
+  return is_complex(dtype) ? complex_sums() : reduce_table<ReduceSum>(Numbers{});
+}
 
 Expected<Tensor> reduce(const KernelContext& ctx, std::span<const ReduceLoops> table,
                         const Tensor& x, std::vector<bool> reduced, const Shape& out) {

@@ -81,7 +81,7 @@ struct ReduceLoops {
   void (*add)(void* sums, const void* x, std::int64_t n, std::int64_t rows) = nullptr;
   // Each of n sums as the result over `count` elements; null where it is that already.
   void (*finish)(void* sums, std::int64_t n, std::int64_t count) = nullptr;
-  std::array<std::byte, 8> start = {};  // the sum of nothing
+  std::array<std::byte, 16> start = {};  // the sum of nothing
 };
 
 template <class Op, class S>
@@ -167,7 +167,8 @@ struct ReduceSum {
     return V(a + b);
   }
 };
-std::span<const ReduceLoops> sum_table();
+// The loops of sums, for real or complex elements.
+std::span<const ReduceLoops> sum_table(DType dtype);
 
 // `x` reduced over the dimensions in `reduced` by the loops that `table` has for its type, under
 // the shape `out`.

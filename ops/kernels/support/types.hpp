@@ -15,6 +15,8 @@ template <class... Ts>
 struct Types {};
 using Reals = Types<float, double>;
 using Floats = Types<float, double, half, bfloat16>;
+using FloatsAndComplex =
+    Types<float, double, half, bfloat16, std::complex<float>, std::complex<double>>;
 using Integers = Types<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t,
                        std::uint16_t, std::uint32_t, std::uint64_t>;
 using Numbers = Types<float, double, half, bfloat16, std::int8_t, std::int16_t, std::int32_t,
@@ -24,6 +26,9 @@ using SignedNumbers =
 using NumbersAndBool =
     Types<float, double, half, bfloat16, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
           std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool>;
+using PlainTypes = Types<float, double, half, bfloat16, std::int8_t, std::int16_t, std::int32_t,
+                         std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t,
+                         bool, std::complex<float>, std::complex<double>>;
 using Indices = Types<std::int32_t, std::int64_t>;
 
 inline constexpr const char* kReals = "f32 f64";
@@ -32,10 +37,21 @@ inline constexpr const char* kNumbers = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 
 inline constexpr const char* kSignedNumbers = "f32 f64 f16 bf16 i8 i16 i32 i64";
 inline constexpr const char* kNumbersAndBool =
     "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool";
+inline constexpr const char* kComplex = "c64 c128";
+inline constexpr const char* kFloatsAndComplex = "f32 f64 f16 bf16 c64 c128";
+inline constexpr const char* kNumbersAndComplex =
+    "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 c64 c128";
+inline constexpr const char* kSignedAndComplex = "f32 f64 f16 bf16 i8 i16 i32 i64 c64 c128";
 inline constexpr const char* kPlainTypes =  // fixed size: can be copied byte by byte
     "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128";
 inline constexpr const char* kAllTypes =
     "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 string";
+
+// An op that takes complex numbers, too.
+inline OpDef with_complex(OpDef def) {
+  def.types += std::string(" ") + kComplex;
+  return def;
+}
 
 // What arithmetic on T is done in.
 template <class T>
@@ -117,6 +133,18 @@ Expected<std::unique_ptr<Kernel>> typed_kernel(const KernelSpec& spec) {
     using Typed = K<typename decltype(tag)::type>;
     return std::unique_ptr<Kernel>(new Typed(make_function<Typed>(spec)));
   });
+}
+
+// The same where a complex tensor is one of its parts, to a kernel that adds and moves: K<float>
+// for c64, K<double> for c128.
+template <template <class> class K, class List>
+Expected<std::unique_ptr<Kernel>> parts_kernel(const KernelSpec& spec) {
+  const DType type = spec.type();
+  return dispatch<Expected<std::unique_ptr<Kernel>>>(
+      List{}, is_complex(type) ? real_of(type) : type, [&](auto tag) {
+        using Typed = K<typename decltype(tag)::type>;
+        return std::unique_ptr<Kernel>(new Typed(make_function<Typed>(spec)));
+      });
 }
 
 }  // namespace troupe

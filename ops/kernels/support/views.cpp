@@ -27,7 +27,7 @@ Status copy_strided(const KernelContext& ctx, DType dtype, const Shape& dims, co
 
 Status fill_with(const KernelContext& ctx, double value, Tensor& y) {
   if (cuda::on_gpu(ctx)) return cuda::fill_with(ctx, value, y);
-  return dispatch<Status>(NumbersAndBool{}, y.dtype(), [&](auto tag) {
+  return dispatch<Status>(PlainTypes{}, y.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T background = T(Compute<T>(value));
     fill_tensor(ctx, &background, y);
@@ -78,7 +78,7 @@ Status add_to_view(KernelContext& ctx, const Strides& strides, std::int64_t offs
     ctx.set_output(0, std::move(y));
     return ok_status();
   }
-  TROUPE_TRY(dispatch<Status>(Floats{}, part.dtype(), [&](auto tag) {
+  TROUPE_TRY(dispatch<Status>(FloatsAndComplex{}, part.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* to = y.mutable_data<T>() + offset;
     const T* from = part.data<T>();

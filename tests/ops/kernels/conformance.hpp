@@ -4,6 +4,7 @@
 //   const AddCases rows([] { return Cases{{.op = "Neg", .inputs = {f64({2}, {1, -2})}, ...}}; });
 #pragma once
 
+#include <complex>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,11 @@ struct OpCase {
   std::string op;
   std::vector<Tensor> inputs = {};
   AttrMap attrs = {};
-  // Inputs (f64) whose gradients must equal finite differences.
+  // Inputs (f64 or c128) whose gradients must equal finite differences, of both parts.
   std::vector<int> differentiate = {};
   int orders = 2;  // of gradients that are compared; 1 for an op whose gradient has none
-  // Outputs, compared to 1e-12 (floats; 1e-6 for f32) or exactly. Empty: not compared.
+  // Outputs, compared to 1e-12 (floats and complex; 1e-6 for f32 and c64) or exactly. Empty: not
+  // compared.
   std::vector<Tensor> want = {};
   // Set for a hostile row: building or running must fail with this in the message.
   std::string error = {};
@@ -60,6 +62,17 @@ inline Tensor any(const Shape& shape, double low = -1, double high = 1) {
   for (std::int64_t i = 0; i < t.elements(); ++i)
     t.mutable_data<double>()[i] = low + (high - low) * random.uniform();
   return t;
+}
+inline Tensor c64(const Shape& shape, std::initializer_list<std::complex<float>> v) {
+  return Tensor::of(shape, v);
+}
+inline Tensor c128(const Shape& shape, std::initializer_list<std::complex<double>> v) {
+  return Tensor::of(shape, v);
+}
+// c128 values whose parts are in [low, high), as `any` makes them.
+inline Tensor any_complex(const Shape& shape, double low = -1, double high = 1) {
+  const Tensor parts = any(Shape{shape.elements() * 2}, low, high);
+  return Tensor(DType::c128, shape, parts.buffer());
 }
 inline std::vector<std::int64_t> ints(std::initializer_list<std::int64_t> v) { return v; }
 

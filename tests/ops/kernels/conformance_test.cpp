@@ -82,10 +82,27 @@ struct Built {
   }
 };
 
-Tensor weights(const Shape& shape) { return any(shape, 0.5, 1.5); }
+bool differentiable(DType dtype) { return dtype == DType::f64 || dtype == DType::c128; }
 
-bool close(const Tensor& got, const Tensor& want) {
-  if (got.dtype() != want.dtype() || got.shape() != want.shape()) return false;
+// The elements of a real tensor, or the parts of those of a complex one, as a vector. The gradient
+// of a real loss for a complex number has its derivatives for the parts as its own parts, so that
+// all below holds for these.
+Tensor reals(const Tensor& t) {
+  const std::int64_t parts = is_complex(t.dtype()) ? 2 : 1;
+  return Tensor(parts == 2 ? real_of(t.dtype()) : t.dtype(), Shape{t.elements() * parts},
+                t.buffer(), t.offset());
+}
+Tensor like(const Tensor& t, Tensor reals) {
+  return Tensor(t.dtype(), t.shape(), reals.buffer(), reals.offset());
+}
+Tensor any_like(const Tensor& t, double low, double high) {
+  return like(t, any(reals(t).shape(), low, high));
+}
+Tensor weights(const Tensor& t) { return any_like(t, 0.5, 1.5); }
+
+bool close(const Tensor& got_, const Tensor& want_) {
+  if (got_.dtype() != want_.dtype() || got_.shape() != want_.shape()) return false;
+  const Tensor got = reals(got_), want = reals(want_);
   if (got.dtype() != DType::f32 && got.dtype() != DType::f64) return Tensor::same(got, want);
   const double tolerance = got.dtype() == DType::f32 ? 1e-6 : 1e-12;
   for (std::int64_t i = 0; i < got.elements(); ++i) {
@@ -202,13 +219,15 @@ void check_values(const OpCase& row) {
   if (fake) check_same(*out, *fake);
 }
 
-// The sum of `t` times fixed weights.
-double weighted(const Tensor& t) {
-  const Tensor w = weights(t.shape());
+double along(const Tensor& gradient, const Tensor& direction) {
+  const Tensor a = reals(gradient), b = reals(direction);
   double sum = 0;
-  for (std::int64_t i = 0; i < t.elements(); ++i) sum += at(t, i) * at(w, i);
+  for (std::int64_t i = 0; i < a.elements(); ++i) sum += at(a, i) * at(b, i);
   return sum;
 }
+
+// The sum of `t` times fixed weights, part by part.
+double weighted(const Tensor& t) { return along(t, weights(t)); }
 
 // The sum over all float outputs: what is differentiated. `fed` by node.
 double loss(const Built& built, const std::vector<Tensor>& fed) {
@@ -218,7 +237,7 @@ double loss(const Built& built, const std::vector<Tensor>& fed) {
   REQUIRE_MESSAGE(out.ok(), out.status().text());
   double sum = 0;
   for (const Tensor& t : *out)
-    if (t.dtype() == DType::f64) sum += weighted(t);
+    if (differentiable(t.dtype())) sum += weighted(t);
   return sum;
 }
 
@@ -227,21 +246,23 @@ constexpr double kStep = 1e-6;
 // The slope of `f`, a function of `values`, for element after element of value `i`.
 template <class F>
 Tensor finite_differences(const std::vector<Tensor>& values, std::size_t i, F&& f) {
-  Tensor slope = values[i].clone().value();
-  for (std::int64_t k = 0; k < slope.elements(); ++k) {
+  Tensor slope = values[i].clone().value(), parts = reals(slope);
+  for (std::int64_t k = 0; k < parts.elements(); ++k) {
     auto at_offset = [&](double h) {
       std::vector<Tensor> moved = values;
       moved[i] = values[i].clone().value();
-      moved[i].mutable_data<double>()[k] += h;
+      reals(moved[i]).mutable_data<double>()[k] += h;
       return f(std::move(moved));
     };
-    slope.mutable_data<double>()[k] = (at_offset(kStep) - at_offset(-kStep)) / (2 * kStep);
+    parts.mutable_data<double>()[k] = (at_offset(kStep) - at_offset(-kStep)) / (2 * kStep);
   }
   return slope;
 }
 
-void check_close(const Tensor& got, const Tensor& want) {
-  REQUIRE(got.shape() == want.shape());
+void check_close(const Tensor& got_, const Tensor& want_) {
+  REQUIRE(got_.shape() == want_.shape());
+  REQUIRE(got_.dtype() == want_.dtype());
+  const Tensor got = reals(got_), want = reals(want_);
   for (std::int64_t i = 0; i < want.elements(); ++i)
     CHECK(at(got, i) == doctest::Approx(at(want, i)).epsilon(2e-6).scale(1));
 }
@@ -262,9 +283,9 @@ struct Differentiated {
     std::vector<Output> ys, dys;
     auto forward = values(built.feeds);
     for (Output y : built.node.outputs()) {
-      if (y.dtype() != DType::f64) continue;
+      if (!differentiable(y.dtype())) continue;
       ys.push_back(y);
-      dys.push_back(fed(weights(of(forward, y).shape())));
+      dys.push_back(fed(weights(of(forward, y))));
       xs2.push_back(dys.back());
     }
     auto first = gradients(ys, xs, dys);
@@ -277,7 +298,7 @@ struct Differentiated {
     }
     forward = values(built.feeds);
     std::vector<Output> ddys;
-    for (Output dx : dxs) ddys.push_back(fed(weights(of(forward, dx).shape())));
+    for (Output dx : dxs) ddys.push_back(fed(weights(of(forward, dx))));
     auto second = gradients(dxs, xs2, ddys);
     REQUIRE_MESSAGE(second.ok(), second.status().text());
     dxs2 = *second;
@@ -295,7 +316,7 @@ struct Differentiated {
 
  private:
   Output fed(const Tensor& value) {
-    Output o = built.g.add("Placeholder", {}, {{"T", DType::f64}, {"shape", value.shape()}});
+    Output o = built.g.add("Placeholder", {}, {{"T", value.dtype()}, {"shape", value.shape()}});
     built.feeds.resize(built.g.def().nodes.size());
     built.feeds[o.node()] = value;
     return o;
@@ -303,23 +324,18 @@ struct Differentiated {
 };
 
 using Slope = std::function<double(const std::vector<Tensor>& feeds)>;
-double along(const Tensor& gradient, const Tensor& direction) {
-  double sum = 0;
-  for (std::int64_t i = 0; i < gradient.elements(); ++i) sum += at(gradient, i) * at(direction, i);
-  return sum;
-}
-
 // `got` is the gradient of `f` for feed `x`: element by element, or along one direction alone.
 void check_gradient(const Tensor& got, const std::vector<Tensor>& feeds, std::size_t x,
                     const Slope& f, bool element_by_element) {
   if (element_by_element) return check_close(got, finite_differences(feeds, x, f));
   REQUIRE(got.shape() == feeds[x].shape());
-  const Tensor direction = any(got.shape(), -2, 3);
+  const Tensor direction = any_like(got, -2, 3), steps = reals(direction);
   const auto moved = [&](double h) {
     std::vector<Tensor> there = feeds;
     there[x] = feeds[x].clone().value();
-    for (std::int64_t i = 0; i < direction.elements(); ++i)
-      there[x].mutable_data<double>()[i] += h * at(direction, i);
+    Tensor parts = reals(there[x]);
+    for (std::int64_t i = 0; i < steps.elements(); ++i)
+      parts.mutable_data<double>()[i] += h * at(steps, i);
     return f(there);
   };
   const double want = (moved(kStep) - moved(-kStep)) / (2 * kStep);
@@ -350,7 +366,8 @@ void check_gradients(const OpCase& row, bool known, std::optional<Pair> one = {}
                               << (known ? "" : ", shapes unknown"));
     const std::size_t x = d.xs2[k].node();
     const Output got = d.dxs2[k];
-    const Tensor zeros = Tensor::zeros(DType::f64, d.built.feeds[x].shape()).value();
+    const Tensor& fed = d.built.feeds[x];
+    const Tensor zeros = Tensor::zeros(fed.dtype(), fed.shape()).value();
     check_gradient(got.empty() ? zeros : d.of(values, got), d.built.feeds, x, slope, !one && known);
   }
 }

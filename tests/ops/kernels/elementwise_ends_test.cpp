@@ -140,6 +140,7 @@ const std::map<std::string, Row>& rows() {
 
 // Ops without a row: why.
 const std::map<std::string, std::string> kOthers = {
+    {"Complex", "it moves elements"},
     {"Digamma", "it is a difference near its zeros, whose digits are lost"},
     {"FloorDiv", "its quotient is rounded before it is floored"},
     {"Huber", "its difference may overflow where the loss does not"},
