@@ -1104,6 +1104,30 @@ Output expm1(Output x, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output fft(Output x, const FFTOptions& options, Site site) {
+  NodeSpec node{.op = "FFT"};
+  node.inputs = {x};
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output fft2d(Output x, const FFT2DOptions& options, Site site) {
+  NodeSpec node{.op = "FFT2D"};
+  node.inputs = {x};
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output fft3d(Output x, const FFT3DOptions& options, Site site) {
+  NodeSpec node{.op = "FFT3D"};
+  node.inputs = {x};
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output fifo_queue(GraphBuilder& g, std::vector<DType> types, const FIFOQueueOptions& options,
     Site site) {
   NodeSpec node{.op = "FIFOQueue"};
@@ -1217,6 +1241,84 @@ Output histogram_summary(Output x, std::string tag, Site site) {
 Output huber(const Operand& a, const Operand& b, const Operand& delta, Site site) {
   NodeSpec node{.op = "Huber"};
   node.inputs = {value_beside(a, {&a, &b, &delta}, site), value_beside(b, {&a, &b, &delta}, site), value_beside(delta, {&a, &b, &delta}, site)};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output ifft(Output x, const IFFTOptions& options, Site site) {
+  NodeSpec node{.op = "IFFT"};
+  node.inputs = {x};
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output ifft2d(Output x, const IFFT2DOptions& options, Site site) {
+  NodeSpec node{.op = "IFFT2D"};
+  node.inputs = {x};
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output ifft3d(Output x, const IFFT3DOptions& options, Site site) {
+  NodeSpec node{.op = "IFFT3D"};
+  node.inputs = {x};
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output irfft(Output x, const IRFFTOptions& options, Site site) {
+  NodeSpec node{.op = "IRFFT"};
+  node.inputs = {x};
+  node.attrs.emplace("fft_length", options.fft_length);
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output irfft2d(Output x, const IRFFT2DOptions& options, Site site) {
+  NodeSpec node{.op = "IRFFT2D"};
+  node.inputs = {x};
+  node.attrs.emplace("fft_length", options.fft_length);
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output irfft2d_grad(Output dy, Output shape, const IRFFT2DGradOptions& options, Site site) {
+  NodeSpec node{.op = "IRFFT2DGrad"};
+  node.inputs = {dy, shape};
+  node.attrs.emplace("fft_length", options.fft_length);
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output irfft3d(Output x, const IRFFT3DOptions& options, Site site) {
+  NodeSpec node{.op = "IRFFT3D"};
+  node.inputs = {x};
+  node.attrs.emplace("fft_length", options.fft_length);
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output irfft3d_grad(Output dy, Output shape, const IRFFT3DGradOptions& options, Site site) {
+  NodeSpec node{.op = "IRFFT3DGrad"};
+  node.inputs = {dy, shape};
+  node.attrs.emplace("fft_length", options.fft_length);
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output irfft_grad(Output dy, Output shape, const IRFFTGradOptions& options, Site site) {
+  NodeSpec node{.op = "IRFFTGrad"};
+  node.inputs = {dy, shape};
+  node.attrs.emplace("fft_length", options.fft_length);
+  node.attrs.emplace("norm", options.norm);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1980,6 +2082,60 @@ Op queue_close(Output handle, const QueueCloseOptions& options, Site site) {
 Output queue_size(Output handle, Site site) {
   NodeSpec node{.op = "QueueSize"};
   node.inputs = {handle};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output rfft(Output x, const RFFTOptions& options, Site site) {
+  NodeSpec node{.op = "RFFT"};
+  node.inputs = {x};
+  node.attrs.emplace("fft_length", options.fft_length);
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output rfft2d(Output x, const RFFT2DOptions& options, Site site) {
+  NodeSpec node{.op = "RFFT2D"};
+  node.inputs = {x};
+  node.attrs.emplace("fft_length", options.fft_length);
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output rfft2d_grad(Output dy, Output shape, const RFFT2DGradOptions& options, Site site) {
+  NodeSpec node{.op = "RFFT2DGrad"};
+  node.inputs = {dy, shape};
+  node.attrs.emplace("fft_length", options.fft_length);
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output rfft3d(Output x, const RFFT3DOptions& options, Site site) {
+  NodeSpec node{.op = "RFFT3D"};
+  node.inputs = {x};
+  node.attrs.emplace("fft_length", options.fft_length);
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output rfft3d_grad(Output dy, Output shape, const RFFT3DGradOptions& options, Site site) {
+  NodeSpec node{.op = "RFFT3DGrad"};
+  node.inputs = {dy, shape};
+  node.attrs.emplace("fft_length", options.fft_length);
+  node.attrs.emplace("norm", options.norm);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output rfft_grad(Output dy, Output shape, const RFFTGradOptions& options, Site site) {
+  NodeSpec node{.op = "RFFTGrad"};
+  node.inputs = {dy, shape};
+  node.attrs.emplace("fft_length", options.fft_length);
+  node.attrs.emplace("norm", options.norm);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

@@ -954,6 +954,30 @@ Output expand_dims(Output x, std::int64_t axis, Site site = Site::here());
 // Expm1: y = exp(x) - 1, accurate for small x.
 Output expm1(Output x, Site site = Site::here());
 
+struct FFTOptions {
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// FFT: The discrete Fourier transform over the last dimension: y[k] = sum over j of x[j] e^(-2 pi i
+// j k / n). Dimensions may have any size. norm: which direction is divided by n, the number of
+// elements of a transform, or both by its square root (ortho).
+Output fft(Output x, const FFTOptions& options = {}, Site site = Site::here());
+
+struct FFT2DOptions {
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// FFT2D: The discrete Fourier transform over the last 2 dimensions: y[k] = sum over j of x[j] e^(-2
+// pi i j k / n), along each. Dimensions may have any size. norm: which direction is divided by n,
+// the number of elements of a transform, or both by its square root (ortho).
+Output fft2d(Output x, const FFT2DOptions& options = {}, Site site = Site::here());
+
+struct FFT3DOptions {
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// FFT3D: The discrete Fourier transform over the last 3 dimensions: y[k] = sum over j of x[j] e^(-2
+// pi i j k / n), along each. Dimensions may have any size. norm: which direction is divided by n,
+// the number of elements of a transform, or both by its square root (ortho).
+Output fft3d(Output x, const FFT3DOptions& options = {}, Site site = Site::here());
+
 struct FIFOQueueOptions {
   std::vector<PartialShape> shapes = {};
   std::int64_t capacity = 32;
@@ -1053,6 +1077,84 @@ Output histogram_summary(Output x, std::string tag, Site site = Site::here());
 // Huber: Of the difference d = a - b: y = d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2).
 // The inputs broadcast.
 Output huber(const Operand& a, const Operand& b, const Operand& delta, Site site = Site::here());
+
+struct IFFTOptions {
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// IFFT: The inverse of FFT: over the last dimension: y[k] = sum over j of x[j] e^(2 pi i j k / n),
+// divided by n. Dimensions may have any size. norm: which direction is divided by n, the number of
+// elements of a transform, or both by its square root (ortho).
+Output ifft(Output x, const IFFTOptions& options = {}, Site site = Site::here());
+
+struct IFFT2DOptions {
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// IFFT2D: The inverse of FFT2D: over the last 2 dimensions: y[k] = sum over j of x[j] e^(2 pi i j k
+// / n), divided by n, along each. Dimensions may have any size. norm: which direction is divided by
+// n, the number of elements of a transform, or both by its square root (ortho).
+Output ifft2d(Output x, const IFFT2DOptions& options = {}, Site site = Site::here());
+
+struct IFFT3DOptions {
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// IFFT3D: The inverse of FFT3D: over the last 3 dimensions: y[k] = sum over j of x[j] e^(2 pi i j k
+// / n), divided by n, along each. Dimensions may have any size. norm: which direction is divided by
+// n, the number of elements of a transform, or both by its square root (ortho).
+Output ifft3d(Output x, const IFFT3DOptions& options = {}, Site site = Site::here());
+
+struct IRFFTOptions {
+  std::vector<std::int64_t> fft_length = {};
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// IRFFT: The inverse of RFFT, over the last dimension: x has the first n / 2 + 1 elements of the
+// last one. fft_length: n of each dimension, to which x is cut off or filled up with zeros; if the
+// list is empty, the dimensions of x, but 2 (d - 1) for the last one, d. Imaginary parts that a
+// transform of real numbers does not have are not read. norm: as FFT has it.
+Output irfft(Output x, const IRFFTOptions& options = {}, Site site = Site::here());
+
+struct IRFFT2DOptions {
+  std::vector<std::int64_t> fft_length = {};
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// IRFFT2D: The inverse of RFFT2D, over the last 2 dimensions: x has the first n / 2 + 1 elements of
+// the last one. fft_length: n of each dimension, to which x is cut off or filled up with zeros; if
+// the list is empty, the dimensions of x, but 2 (d - 1) for the last one, d. Imaginary parts that a
+// transform of real numbers does not have are not read. norm: as FFT2D has it.
+Output irfft2d(Output x, const IRFFT2DOptions& options = {}, Site site = Site::here());
+
+struct IRFFT2DGradOptions {
+  std::vector<std::int64_t> fft_length = {};
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// IRFFT2DGrad: The gradient of IRFFT2D for an x of `shape`.
+Output irfft2d_grad(Output dy, Output shape, const IRFFT2DGradOptions& options = {},
+    Site site = Site::here());
+
+struct IRFFT3DOptions {
+  std::vector<std::int64_t> fft_length = {};
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// IRFFT3D: The inverse of RFFT3D, over the last 3 dimensions: x has the first n / 2 + 1 elements of
+// the last one. fft_length: n of each dimension, to which x is cut off or filled up with zeros; if
+// the list is empty, the dimensions of x, but 2 (d - 1) for the last one, d. Imaginary parts that a
+// transform of real numbers does not have are not read. norm: as FFT3D has it.
+Output irfft3d(Output x, const IRFFT3DOptions& options = {}, Site site = Site::here());
+
+struct IRFFT3DGradOptions {
+  std::vector<std::int64_t> fft_length = {};
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// IRFFT3DGrad: The gradient of IRFFT3D for an x of `shape`.
+Output irfft3d_grad(Output dy, Output shape, const IRFFT3DGradOptions& options = {},
+    Site site = Site::here());
+
+struct IRFFTGradOptions {
+  std::vector<std::int64_t> fft_length = {};
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// IRFFTGrad: The gradient of IRFFT for an x of `shape`.
+Output irfft_grad(Output dy, Output shape, const IRFFTGradOptions& options = {},
+    Site site = Site::here());
 
 // Identity: y = x.
 Output identity(Output x, Site site = Site::here());
@@ -1665,6 +1767,57 @@ Op queue_close(Output handle, const QueueCloseOptions& options = {}, Site site =
 
 // QueueSize: The number of elements in the queue as of the run's snapshot.
 Output queue_size(Output handle, Site site = Site::here());
+
+struct RFFTOptions {
+  std::vector<std::int64_t> fft_length = {};
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// RFFT: FFT of real numbers, over the last dimension: the first n / 2 + 1 elements of the last one.
+// The others are their conjugates. fft_length: n of each dimension, to which x is cut off or filled
+// up with zeros; if the list is empty, the dimensions of x. norm: as FFT has it.
+Output rfft(Output x, const RFFTOptions& options = {}, Site site = Site::here());
+
+struct RFFT2DOptions {
+  std::vector<std::int64_t> fft_length = {};
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// RFFT2D: FFT2D of real numbers, over the last 2 dimensions: the first n / 2 + 1 elements of the
+// last one. The others are their conjugates. fft_length: n of each dimension, to which x is cut off
+// or filled up with zeros; if the list is empty, the dimensions of x. norm: as FFT2D has it.
+Output rfft2d(Output x, const RFFT2DOptions& options = {}, Site site = Site::here());
+
+struct RFFT2DGradOptions {
+  std::vector<std::int64_t> fft_length = {};
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// RFFT2DGrad: The gradient of RFFT2D for an x of `shape`.
+Output rfft2d_grad(Output dy, Output shape, const RFFT2DGradOptions& options = {},
+    Site site = Site::here());
+
+struct RFFT3DOptions {
+  std::vector<std::int64_t> fft_length = {};
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// RFFT3D: FFT3D of real numbers, over the last 3 dimensions: the first n / 2 + 1 elements of the
+// last one. The others are their conjugates. fft_length: n of each dimension, to which x is cut off
+// or filled up with zeros; if the list is empty, the dimensions of x. norm: as FFT3D has it.
+Output rfft3d(Output x, const RFFT3DOptions& options = {}, Site site = Site::here());
+
+struct RFFT3DGradOptions {
+  std::vector<std::int64_t> fft_length = {};
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// RFFT3DGrad: The gradient of RFFT3D for an x of `shape`.
+Output rfft3d_grad(Output dy, Output shape, const RFFT3DGradOptions& options = {},
+    Site site = Site::here());
+
+struct RFFTGradOptions {
+  std::vector<std::int64_t> fft_length = {};
+  std::string norm = "backward";  // backward, ortho, forward
+};
+// RFFTGrad: The gradient of RFFT for an x of `shape`.
+Output rfft_grad(Output dy, Output shape, const RFFTGradOptions& options = {},
+    Site site = Site::here());
 
 // RandomGamma: Numbers from gamma distributions of shape alpha and scale 1, one for each element of
 // alpha: broadcast alpha for more, and divide by a rate. A result too small for the type is 0,

@@ -1,4 +1,4 @@
-// Complex numbers through the client's API.
+// Complex numbers and Fourier transforms through the client's API.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -113,6 +113,26 @@ TEST_CASE("order comparisons and what else has no meaning refuse complex numbers
     const std::string said = refused_complex(f);
     CHECK_MESSAGE(told(said, "is c128"), said);
   }
+}
+
+TEST_CASE("signals are filtered by their transforms") {
+  Graph g;
+  const Output x = constant(g, {{1.0, 2.0, 3.0, 4.0, 5.0}, {0.0, 1.0, 0.0, -1.0, 2.0}});
+  const Output kernel = constant(g, {{0.5, 0.25, 0.0, 0.0, 0.25}});
+  // A convolution around the ends is a product of transforms; the length of the inverse is odd.
+  const Output y = irfft(rfft(x) * rfft(kernel), {.fft_length = {5}});
+  const Output back = ifft2d(fft2d(cast<ApiComplex>(x)));
+  const auto got = Interpreter(g).run({y, back, rfft(x, {.fft_length = {2}, .norm = "ortho"})});
+  const double rows[2][5] = {{1, 2, 3, 4, 5}, {0, 1, 0, -1, 2}};
+  for (int r = 0; r < 2; ++r)
+    for (int i = 0; i < 5; ++i) {
+      const double want =
+          0.5 * rows[r][i] + 0.25 * rows[r][(i + 4) % 5] + 0.25 * rows[r][(i + 1) % 5];
+      CHECK(got[0].data<double>()[5 * r + i] == doctest::Approx(want));
+      CHECK(std::abs(got[1].data<ApiComplex>()[5 * r + i] - rows[r][i]) < 1e-14);
+    }
+  CHECK(got[2].shape() == Shape{2, 2});
+  CHECK(got[2].data<ApiComplex>()[0].real() == doctest::Approx(3 / std::sqrt(2)));
 }
 
 // Complex arithmetic that is asked for on a GPU is placed where there is a kernel.
