@@ -5,6 +5,7 @@
 #include <atomic>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -57,7 +58,11 @@ class Compiler::Round {
     };
     std::vector<std::thread> threads;
     const std::size_t most = std::min(functions_.size(), std::size_t(usable_processors()));
-    for (std::size_t t = 1; t < most; ++t) threads.emplace_back(work);
+    try {
+      for (std::size_t t = 1; t < most; ++t) threads.emplace_back(work);
+    } catch (const std::system_error&) {
+      // There are no more threads: those that there are do it all.
+    }
     work();
     for (std::thread& thread : threads) thread.join();
     std::vector<Expected<Image>> all;
