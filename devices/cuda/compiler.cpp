@@ -58,6 +58,7 @@ class Compiler::Round {
     };
     std::vector<std::thread> threads;
     const std::size_t most = std::min(functions_.size(), std::size_t(usable_processors()));
+    threads.reserve(most);
     try {
       for (std::size_t t = 1; t < most; ++t) threads.emplace_back(work);
     } catch (const std::system_error&) {
