@@ -1081,25 +1081,25 @@ Output huber(const Operand& a, const Operand& b, const Operand& delta, Site site
 struct IFFTOptions {
   std::string norm = "backward";  // backward, ortho, forward
 };
-// IFFT: The inverse of FFT: over the last dimension: y[k] = sum over j of x[j] e^(2 pi i j k / n),
-// divided by n. Dimensions may have any size. norm: which direction is divided by n, the number of
-// elements of a transform, or both by its square root (ortho).
+// IFFT: The inverse of FFT: over the last dimension, y[k] = sum over j of x[j] e^(2 pi i j k / n),
+// divided by n. norm: which direction is divided by n, the number of elements of a transform, or
+// both by its square root (ortho).
 Output ifft(Output x, const IFFTOptions& options = {}, Site site = Site::here());
 
 struct IFFT2DOptions {
   std::string norm = "backward";  // backward, ortho, forward
 };
-// IFFT2D: The inverse of FFT2D: over the last 2 dimensions: y[k] = sum over j of x[j] e^(2 pi i j k
-// / n), divided by n, along each. Dimensions may have any size. norm: which direction is divided by
-// n, the number of elements of a transform, or both by its square root (ortho).
+// IFFT2D: The inverse of FFT2D: over the last 2 dimensions, y[k] = sum over j of x[j] e^(2 pi i j k
+// / n), divided by n, along each. norm: which direction is divided by n, the number of elements of
+// a transform, or both by its square root (ortho).
 Output ifft2d(Output x, const IFFT2DOptions& options = {}, Site site = Site::here());
 
 struct IFFT3DOptions {
   std::string norm = "backward";  // backward, ortho, forward
 };
-// IFFT3D: The inverse of FFT3D: over the last 3 dimensions: y[k] = sum over j of x[j] e^(2 pi i j k
-// / n), divided by n, along each. Dimensions may have any size. norm: which direction is divided by
-// n, the number of elements of a transform, or both by its square root (ortho).
+// IFFT3D: The inverse of FFT3D: over the last 3 dimensions, y[k] = sum over j of x[j] e^(2 pi i j k
+// / n), divided by n, along each. norm: which direction is divided by n, the number of elements of
+// a transform, or both by its square root (ortho).
 Output ifft3d(Output x, const IFFT3DOptions& options = {}, Site site = Site::here());
 
 struct IRFFTOptions {
