@@ -4,11 +4,19 @@
 #include "ops/evaluate.hpp"
 
 namespace troupe {
+namespace {
+
+// What is computed ahead of a run, and what it takes on its way, are no more than this: sizes of
+// results may be known to their kernels alone, and come from graphs of others. Beyond it nodes are
+// left to the run.
+constexpr std::size_t kMostMemory = std::size_t{1} << 30;
+
+}  // namespace
 
 CompileHost::CompileHost(const OpTable& table)
     : table_(table),
       kernels_(table.index()),
-      fold_device_(make_inline_device(DeviceName{"fold", 0, "CPU", 0})) {}
+      fold_device_(make_inline_device(DeviceName{"fold", 0, "CPU", 0}, kMostMemory)) {}
 
 Target CompileHost::target() const {
   Target target;

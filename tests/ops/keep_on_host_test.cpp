@@ -110,3 +110,16 @@ TEST_CASE("large results are not computed beside the GPU") {
   CHECK(compiled.stays("few"));
   CHECK_FALSE(compiled.stays("many"));
 }
+
+TEST_CASE("what a compilation computes ahead takes no more than so much memory") {
+  Graph g;
+  // Few bytes ask for gigabytes, and their number is known to the kernel alone.
+  const Output y =
+      dynamic_stitch({ints(g, {0, std::int64_t{1} << 32})}, {constant(g, {true, false})});
+  CompileHost host(ops::builtin());
+  const NodeDef& node = g.node(y.node());
+  const auto values =
+      host.target().evaluate(node, {Tensor::of<std::int64_t>(Shape{2}, {0, std::int64_t{1} << 32}),
+                                    Tensor::of(Shape{2}, {true, false})});
+  CHECK(values.status().code() == Code::resource_exhausted);
+}
