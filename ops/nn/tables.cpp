@@ -126,9 +126,11 @@ Output PartitionedVariable::rows(Output ids, Site site) const {
   std::vector<Output> found;
   for (std::size_t p = 0; p < parts_.size(); ++p)
     found.push_back(gather(parts_[p], asked[p], {}, site));
-  const auto& dims = shape_.dims();
-  return reshape_beside(dynamic_stitch(at, found, site), ids, ids.shape().rank(),
-                        {dims.begin() + 1, dims.end()}, site);
+  const std::vector<std::int64_t> row_dims(shape_.dims().begin() + 1, shape_.dims().end());
+  const Output tail = constant(
+      ids.graph(), Tensor::of<std::int64_t>(Shape{std::int64_t(row_dims.size())}, row_dims), site);
+  return reshape(dynamic_stitch(at, found, site),
+                 concat({troupe::shape(ids, {}, site), tail}, {}, site), site);
 }
 
 Output Table::rows(Output ids, Site site) const {

@@ -44,7 +44,7 @@ struct PartitionRows final : Kernel {
     for (std::int64_t i = 0; i < ids.elements(); ++i) {
       if (mod) {
         p[i] = T(id[i] % shards), r[i] = T(id[i] / shards);
-      } else if (id[i] < longer * (each + 1)) {
+      } else if (longer > 0 && id[i] < longer * (each + 1)) {
         p[i] = T(id[i] / (each + 1)), r[i] = T(id[i] % (each + 1));
       } else {
         p[i] = T((id[i] - longer) / each), r[i] = T((id[i] - longer) % each);

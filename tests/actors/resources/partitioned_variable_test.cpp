@@ -116,6 +116,17 @@ TEST_CASE("an embedding in parts is a module of so many variables, and asks each
       CHECK(some.data<float>()[i * 2 + j] ==
             all.data<float>()[(std::vector{9, 0, 3, 3}[i]) * 2 + j]);
   CHECK(look_up(Tensor::of<std::int32_t>({2, 0}, {})).shape() == Shape{2, 0, 2});
+  // Of any rank, which only the run knows.
+  const Output any = placeholder<std::int32_t>(g, PartialShape::unknown());
+  const Output of_any = net.words(any);
+  for (const Shape& shape : {Shape{}, Shape{2}, Shape{1, 2, 1}}) {
+    Tensor at = *Tensor::make(DType::i32, shape);
+    std::fill_n(at.mutable_data<std::int32_t>(), at.elements(), 4);
+    const Tensor row = session.run({of_any}, {}, {{any, at}})[0];
+    REQUIRE(row.elements() == 2 * at.elements());
+    CHECK(row.rank() == shape.rank() + 1);
+    CHECK(row.data<float>()[0] == all.data<float>()[8]);
+  }
   const auto outside =
       session.try_run({found}, {}, {{ids, Tensor::of<std::int32_t>({2, 1}, {3, 10})}});
   CHECK(outside.status().code() == Code::invalid_argument);
