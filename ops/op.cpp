@@ -177,6 +177,7 @@ OpTable::Entry& OpTable::Entry::cuda(KernelFactory factory, std::string_view typ
   std::string real;
   for (DType type : parse_types(types_, op_))
     if (!is_complex(type)) real += std::string(dtype_name(type)) + " ";
+  TROUPE_CHECK(!real.empty(), op_ + " has complex types alone: say which its CUDA kernel takes");
   return on("CUDA", factory, real);
 }
 

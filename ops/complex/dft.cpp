@@ -78,8 +78,8 @@ struct DftPlan<R>::Tables {
   }
 
   // Either the one or the other three; for n = 1 none.
-  KissFft<R> radices;
-  KissFft<double> convolution;
+  KissFft<R> radices{};
+  KissFft<double> convolution{};
   std::vector<Wide> chirp;   // e^(-pi i j^2 / n)
   std::vector<Wide> filter;  // the transform of its conjugate, over the length of the convolution
 };
@@ -89,6 +89,11 @@ Expected<std::shared_ptr<const DftPlan<R>>> DftPlan<R>::make(std::int64_t n) {
   if (n < 1 || n > kLongestDft)
     return out_of_range("a transform of " + std::to_string(n) + " elements; it may have 1 to " +
                         std::to_string(kLongestDft));
+  if (n > kLongestConvolution && !has_small_factors(n))
+    return out_of_range("a transform of " + std::to_string(n) +
+                        " elements, which has a prime factor above " +
+                        std::to_string(kLargestRadix) + "; it may have " +
+                        std::to_string(kLongestConvolution) + " at most");
   return or_exhausted(n, [n] {
     auto plan = std::make_shared<DftPlan>();
     plan->n_ = n;

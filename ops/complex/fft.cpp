@@ -26,7 +26,8 @@ std::int64_t half_of(std::int64_t n) { return n == 0 ? 0 : n / 2 + 1; }
 Expected<std::vector<std::int64_t>> lengths(const FftOp& op, std::vector<std::int64_t> given,
                                             const std::vector<std::int64_t>& fft_length) {
   const bool halved = op.kind == Kind::hermitian;
-  if (halved && given.back() >= 0) given.back() = std::max<std::int64_t>(0, 2 * (given.back() - 1));
+  if (halved && given.back() >= 0)  // one that is too large stays so
+    given.back() = 2 * std::clamp<std::int64_t>(given.back() - 1, 0, kLongestDft);
   if (!fft_length.empty()) {
     if (fft_length.size() != given.size())
       return invalid_argument(

@@ -1,11 +1,14 @@
 #include "ops/complex/product.hpp"
 
 #include <complex>
+#include <limits>
 
 #include "devices/chunks.hpp"
 
 namespace troupe {
 namespace {
+
+constexpr std::int64_t kMostDoubled = std::numeric_limits<std::int64_t>::max() / 4;
 
 // f(matrix, i, j, z) for each element of the matrices of x, or of their transposes.
 template <class R, class F>
@@ -29,6 +32,9 @@ Expected<Tensor> real_matrices(const KernelContext& ctx, const Tensor& x, bool t
   const int last = x.rank() - 1;
   std::vector<std::int64_t> dims(x.shape().dims().begin(), x.shape().dims().end());
   if (transposed) std::swap(dims[std::size_t(last)], dims[std::size_t(last - 1)]);
+  // Without elements there may be any number of rows.
+  if (dims[std::size_t(last - 1)] > kMostDoubled || dims[std::size_t(last)] > kMostDoubled)
+    return invalid_argument("matrices of " + x.shape().text() + " are too large");
   dims[std::size_t(last - 1)] *= row_factor;
   dims[std::size_t(last)] *= 2;
   TROUPE_TRY(const Shape shape, Shape::make(dims));
@@ -38,6 +44,8 @@ Expected<Tensor> real_matrices(const KernelContext& ctx, const Tensor& x, bool t
 template <class R>
 Expected<Tensor> left(const KernelContext& ctx, const Tensor& a, bool transposed) {
   if (!transposed) {
+    if (a.dim(a.rank() - 1) > kMostDoubled)
+      return invalid_argument("matrices of " + a.shape().text() + " are too large");
     Shape shape = a.shape();
     shape.set_dim(a.rank() - 1, 2 * a.dim(a.rank() - 1));
     return Tensor(dtype_of<R>, shape, a.buffer(), a.offset());

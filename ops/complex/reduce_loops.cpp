@@ -11,9 +11,13 @@ struct SumOf {
   static constexpr int kStart = 0;
   auto operator()(auto a, auto b) const { return a + b; }
 };
+// A product with 1 is not computed: of an infinite number it would be NaN.
 struct ProductOf {
   static constexpr int kStart = 1;
-  auto operator()(auto a, auto b) const { return a * b; }
+  template <class Z>
+  Z operator()(Z a, Z b) const {
+    return a == Z(1) ? b : b == Z(1) ? a : a * b;
+  }
 };
 
 // Element i is a part of partial result i modulo 8, which does not wait for the one before.

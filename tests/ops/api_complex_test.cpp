@@ -1,9 +1,11 @@
 // Complex numbers and Fourier transforms through the client's API.
 #include <doctest/doctest.h>
+#include <limits>
 
 #include <cmath>
 #include <complex>
 #include <functional>
+#include <limits>
 
 #include "tests/ops/api_interpreter.hpp"
 
@@ -149,5 +151,15 @@ TEST_CASE("no GPU is asked to compute with complex numbers") {
   for (const char* op : {"Identity", "Reshape", "Slice", "Concat", "Select", "Gather"}) {
     INFO(op);
     CHECK(index->has(op, "CUDA", DType::c128));  // which move them
+  }
+}
+
+TEST_CASE("the product of one infinite complex number is that number") {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  Graph g;
+  const Output z = constant(g, Tensor::of<ApiComplex>(Shape{1, 1}, {ApiComplex(kInf, 0)}));
+  for (const Tensor& y : Interpreter(g).run({prod(z), prod(z, 0), prod(z, 1)})) {
+    CHECK(y.data<ApiComplex>()[0].real() == kInf);
+    CHECK(y.data<ApiComplex>()[0].imag() == 0);
   }
 }

@@ -165,6 +165,8 @@ const AddCases real_transforms([] {
       with(bad, "fft_length -1 is negative");
       bad.back() = std::int64_t{1} << 40;
       with(bad, "a transform of 1099511627776 elements; it may have 268435456 at most");
+      bad.back() = 10'000'019;
+      with(bad, "10000019 elements, which has a prime factor above 13; it may have 4194304");
       bad.push_back(1);
       with(bad, "fft_length has");
       rows.push_back({.op = op, .inputs = {x}, .attrs = {{"fft_length", none}}});

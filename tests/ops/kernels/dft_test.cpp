@@ -72,6 +72,9 @@ TEST_CASE(
 TEST_CASE("transforms of no elements, or of too many, are refused") {
   for (std::int64_t n : {std::int64_t{0}, std::int64_t{-1}, kLongestDft + 1})
     CHECK(DftPlan<float>::make(n).status().code() == Code::out_of_range);
+  const Status large = DftPlan<double>::make(10'000'019).status();  // a prime number
+  CHECK(large.code() == Code::out_of_range);
+  CHECK(large.text().find("which has a prime factor above 13") != std::string::npos);
 }
 
 }  // namespace
