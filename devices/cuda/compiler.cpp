@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <map>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -53,8 +54,11 @@ class Compiler::Round {
   std::vector<Expected<Image>> run() {
     std::atomic<std::size_t> next = 0;
     const auto work = [&] {
-      for (std::size_t i = next++; i < functions_.size(); i = next++)
-        images_[i] = image(functions_[i]);
+      for (std::size_t i = next++; i < functions_.size(); i = next++) try {
+          images_[i] = image(functions_[i]);
+        } catch (const std::bad_alloc&) {
+          images_[i] = resource_exhausted("no memory to compile a function of a GPU");
+        }
     };
     std::vector<std::thread> threads;
     const std::size_t most = std::min(functions_.size(), std::size_t(usable_processors()));

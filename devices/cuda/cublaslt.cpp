@@ -3,11 +3,12 @@
 namespace troupe::cuda {
 
 Status CublasLt::check(LtResult result, const char* call) const {
-  constexpr LtResult kNoMemory = 3;  // CUBLAS_STATUS_ALLOC_FAILED
+  constexpr LtResult kNoMemory = 3, kNotSupported = 15;  // CUBLAS_STATUS_ALLOC_FAILED, ...
   if (result == 0) return ok_status();
   const char* name = cublasLtGetStatusName(result);
   const std::string text =
       std::string(call) + ": " + (name ? name : "cuBLAS error " + std::to_string(result));
+  if (result == kNotSupported) return unimplemented(text);
   return result == kNoMemory ? resource_exhausted(text) : internal_error(text);
 }
 

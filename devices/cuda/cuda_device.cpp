@@ -180,7 +180,8 @@ Status Cuda::choose_products() {
   if (products_chosen_) return ok_status();
   TROUPE_TRY(cuda::ProductsChoice choice, cuda::choose_products(search_, driver()));
   if (choice.library) {
-    TROUPE_TRY(products_, cuda::Products::make(std::move(*choice.library), streams_.context));
+    TROUPE_TRY(products_,
+               cuda::Products::make(std::move(*choice.library), streams_.context, choice.asked));
   }
   products_chosen_ = true;
   TROUPE_LOG(info, "cuda", "products of matrices are computed by " + choice.text);

@@ -26,7 +26,7 @@ struct DeviceCode {
 // which all threads of a launch call.
 struct GpuFunction {
   std::string type;
-  // That a thread may have at most. 64 lets 1,024 threads onto a multiprocessor.
+  // That a thread is to have at most, which `troupe kernels` checks. 64 lets 1,024 threads onto a multiprocessor.
   int registers = 64;
   FunctionHandle handle = nullptr;  // set by Device::prepare
 };

@@ -5,13 +5,16 @@
 #include <array>
 #include <cstdlib>
 
+#include "core/log.hpp"
 #include "devices/cuda/diagnosis.hpp"
 
 namespace troupe::cuda {
 namespace {
 
 constexpr std::uint64_t kMostWorkspace = std::uint64_t{32} << 20;
-constexpr std::uint32_t kMostAlignment = 256;
+// That of all memory of a device: whether more divides an address depends on which block was free,
+// and the choice of the library must not.
+constexpr std::uint32_t kMostAlignment = 64;
 constexpr std::size_t kMostPlans = 4096;
 
 LtType type_of(DType dtype) {
@@ -27,7 +30,7 @@ LtType type_of(DType dtype) {
   }
 }
 
-// The largest power of two, up to 256, that divides the address and the step to the next matrix.
+// The largest power of two, up to 64, that divides the address and the step to the next matrix.
 std::uint32_t alignment_of(const void* data, std::int64_t step_bytes) {
   const std::uint64_t bits = reinterpret_cast<std::uint64_t>(data) | std::uint64_t(step_bytes);
   const std::uint64_t lowest = bits & (~bits + 1);
@@ -143,8 +146,9 @@ class Products::Plan {
   LtHeuristic chosen_{};
 };
 
-Expected<std::unique_ptr<Products>> Products::make(CublasLt library, ContextPtr context) {
-  std::unique_ptr<Products> products(new Products(std::move(library), std::move(context)));
+Expected<std::unique_ptr<Products>> Products::make(CublasLt library, ContextPtr context,
+                                                   bool alone) {
+  std::unique_ptr<Products> products(new Products(std::move(library), std::move(context), alone));
   products->context_->enter();
   TROUPE_TRY(products->library_.check(products->library_.cublasLtCreate(&products->handle_),
                                       "cublasLtCreate"));
@@ -181,12 +185,21 @@ Status Products::run(const Plan& plan, const Operands& operands, void* workspace
   return plan.run(handle_, operands, workspace, stream);
 }
 
+bool Products::leaves(const Status& status) const {
+  if (alone_ || status.code() != Code::unimplemented) return false;
+  if (!warned_.exchange(true))
+    TROUPE_LOG(warning, "cuda",
+               status.message() + ": such products are computed by Troupe's kernels");
+  return true;
+}
+
 Expected<ProductsChoice> choose_products(const Search& search, const Driver& driver) {
   const char* variable = std::getenv("TROUPE_CUDA_MATMUL");
   const std::string wish = variable ? variable : "";
   if (!wish.empty() && wish != "kernels" && wish != "cublaslt")
     return invalid_argument("TROUPE_CUDA_MATMUL is '" + wish + "', not kernels or cublaslt");
-  if (wish == "kernels") return ProductsChoice{{}, "Troupe's kernels: TROUPE_CUDA_MATMUL=kernels"};
+  if (wish == "kernels")
+    return ProductsChoice{{}, false, "Troupe's kernels: TROUPE_CUDA_MATMUL=kernels"};
   auto library = open_cublaslt(search);
   std::string lacks;
   if (!library.ok()) {
@@ -202,11 +215,11 @@ Expected<ProductsChoice> choose_products(const Search& search, const Driver& dri
   }
   if (lacks.empty()) {
     std::string text = "cublasLt (" + library->path + ")";
-    return ProductsChoice{std::move(*library), std::move(text)};
+    return ProductsChoice{std::move(*library), !wish.empty(), std::move(text)};
   }
   if (wish == "cublaslt")
     return failed_precondition("TROUPE_CUDA_MATMUL=cublaslt: cublasLt is " + lacks);
-  return ProductsChoice{{}, "Troupe's kernels: cublasLt is " + lacks};
+  return ProductsChoice{{}, false, "Troupe's kernels: cublasLt is " + lacks};
 }
 
 }  // namespace troupe::cuda

@@ -1,6 +1,7 @@
 // Products: products of matrices on one GPU, by cuBLASLt.
 #pragma once
 
+#include <atomic>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -39,29 +40,34 @@ class Products {
   class Plan;
   using PlanPtr = std::shared_ptr<const Plan>;
 
-  static Expected<std::unique_ptr<Products>> make(CublasLt library, ContextPtr context);
+  // `alone`: a product that the library does not know is an error.
+  static Expected<std::unique_ptr<Products>> make(CublasLt library, ContextPtr context, bool alone);
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
   ~Products();
 
   // How the library computes a product whose operands are aligned as these are. Errors name the
-  // function of the library that failed.
+  // function of the library that failed; unimplemented: it knows no way.
   Expected<PlanPtr> plan(const LtProduct& product, const Operands& operands);
   // Bytes of device memory that a run needs, aligned to 256, until the stream is through with it.
   static std::size_t workspace(const Plan& plan);
   Status run(const Plan& plan, const Operands& operands, void* workspace,
              StreamHandle stream) const;
+  // Whether Troupe's kernel is to compute what the library answered so; warns the first time.
+  bool leaves(const Status& status) const;
 
  private:
   struct Alignments {
     std::uint32_t a = 0, b = 0, y = 0;
     auto operator<=>(const Alignments&) const = default;
   };
-  Products(CublasLt library, ContextPtr context)
-      : library_(std::move(library)), context_(std::move(context)) {}
+  Products(CublasLt library, ContextPtr context, bool alone)
+      : library_(std::move(library)), context_(std::move(context)), alone_(alone) {}
 
   const CublasLt library_;
   const ContextPtr context_;
+  const bool alone_;
+  mutable std::atomic<bool> warned_{false};
   LtHandle handle_ = nullptr;
   std::mutex mutex_;
   std::map<std::pair<LtProduct, Alignments>, PlanPtr> plans_;
@@ -71,6 +77,7 @@ class Products {
 // not set: cuBLASLt where it is installed and made for the driver.
 struct ProductsChoice {
   std::optional<CublasLt> library;  // none: own kernels
+  bool asked = false;               // for the library, by name
   std::string text;                 // one line
 };
 // invalid_argument for another value; failed_precondition for a library that is broken, or asked

@@ -75,8 +75,11 @@ class MatMul final : public DeviceKernel {
   Status multiply(const KernelContext& ctx, device::MatMulArgs& args) const {
     auto& device = static_cast<CudaDevice&>(ctx.device());
     Products* products = multiplies() ? device.products() : nullptr;
-    if (products && args.k != 0 && innermost(args.walk) <= std::numeric_limits<int>::max())
-      return by_library(ctx, device, *products, args);
+    if (products && args.k != 0 && innermost(args.walk) <= std::numeric_limits<int>::max()) {
+      Status done = by_library(ctx, device, *products, args);
+      // What it has computed of several products is computed again, later in the stream.
+      if (!products->leaves(done)) return done;
+    }
     return launch(ctx, function_, block_for_each_tile(args.count, args.m, args.n), &args);
   }
 

@@ -204,6 +204,23 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "CUDA: products that cuBLASLt does not know are Troupe's, unless it was asked for by name") {
+  const Tensor a = Tensor::of(Shape{2, 2}, {1.0f, 2.0f, 3.0f, 4.0f});
+  const NodeDef node = product("MatMul", a, a, false, false);
+  for (const char* library : {"matmul=15", "state=15", "none=1"}) {
+    auto device = gpu_with(with_library());
+    const Settings settings(library, "");
+    const auto by_kernel = run_on_gpu(ops::builtin(), *device, node, {a, a});
+    REQUIRE_MESSAGE(by_kernel.ok(), by_kernel.status().text());
+    CHECK(device->products() != nullptr);
+    CHECK(Tensor::same((*by_kernel)[0], Tensor::of(Shape{2, 2}, {7.0f, 10.0f, 15.0f, 22.0f})));
+  }
+  auto device = gpu_with(with_library());
+  const Settings settings("matmul=13", "");  // it failed, which is something else
+  CHECK_FALSE(run_on_gpu(ops::builtin(), *device, node, {a, a}).ok());
+}
+
 TEST_CASE("CUDA: what computes products can be chosen, and nothing else is taken silently") {
   cuda::Driver driver;
   driver.fake = true, driver.version = 13000;
