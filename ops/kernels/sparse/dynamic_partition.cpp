@@ -102,5 +102,6 @@ TROUPE_OPS(dynamic_partition) {
          .doc = "N tensors: parts[p] are the slices data[i, j, ...] with partitions[i, j] = p, in "
                 "their order: [count, ...]. The shape of partitions begins that of data. A part "
                 "outside [0, N) is an error."})
-      .cpu(kernel<dynamic_partition>);
+      // Not on devices that want to know shapes before a kernel has run.
+      .on("CPU", kernel<dynamic_partition>);
 }

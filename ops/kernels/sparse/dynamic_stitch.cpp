@@ -163,7 +163,7 @@ Status dynamic_stitch_grad_kernel(KernelContext& ctx) {
   const Tensor& dy = ctx.input(0);
   const auto indices = inputs_from(ctx, 1, ctx.outputs());
   TROUPE_TRY(const std::int64_t places, places_of(indices));
-  if (dy.dim(0) != places)
+  if (dy.rank() == 0 || dy.dim(0) != places)
     return invalid_argument(
         fmt::format("dy is {} beside indices of {} places", dy.shape().text(), places));
   std::vector<Tensor> dx;
@@ -227,7 +227,8 @@ TROUPE_OPS(dynamic_stitch) {
                 "more than the largest index. Of slices with one index the last one stays, and "
                 "places that no index names are 0, or empty strings. The shape of indices begins "
                 "that of their data. A negative index is an error."})
-      .cpu(kernel<dynamic_stitch>);
+      // Not on devices that want to know shapes before a kernel has run.
+      .on("CPU", kernel<dynamic_stitch>);
   r.add({.name = "DynamicStitchGrad",
          .in = {"dy", "indices: Tindex..."},
          .out = {"dx: T..."},

@@ -36,8 +36,8 @@ struct PartitionRows final : Kernel {
   template <class T>
   Status run(KernelContext& ctx) const {
     const Tensor& ids = ctx.input(0);
-    TROUPE_TRY(Tensor part, ctx.allocate(ids.dtype(), ids.shape()));
-    TROUPE_TRY(Tensor row, ctx.allocate(ids.dtype(), ids.shape()));
+    TROUPE_TRY(Tensor part, ctx.allocate_host(ids.dtype(), ids.shape()));
+    TROUPE_TRY(Tensor row, ctx.allocate_host(ids.dtype(), ids.shape()));
     const std::int64_t each = rows / shards, longer = rows % shards;
     const T* const id = ids.data<T>();
     T *const p = part.mutable_data<T>(), *const r = row.mutable_data<T>();
@@ -68,6 +68,7 @@ TROUPE_OPS(partition_rows) {
          .attrs = {"Tindex: type {i32 i64} = i64", "rows: int", "shards: int",
                    "how: string {mod div} = mod"},
          .shape = partition_rows_shape,
+         .no_gradient = "an index",
          .host = {"ids", "part", "row"},
          .doc = "In which of `shards` parts of a table of `rows` rows each of the ids is, and as "
                 "which row of it. mod: row i is in part i mod shards. div: the first part has the "

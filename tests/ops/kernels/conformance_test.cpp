@@ -163,9 +163,9 @@ std::optional<std::vector<Tensor>> on_fake(const OpCase& row, const NodeDef& nod
 
 // Ops of which a dimension is how many elements a kernel finds.
 bool counts_elements(const std::string& op) {
-  static const std::set<std::string> counting{"SegmentMax",  "SegmentMean", "SegmentMin",
-                                              "SegmentProd", "SegmentSum",  "StringSplit",
-                                              "Unique",      "Where"};
+  static const std::set<std::string> counting{
+      "DynamicPartition", "DynamicStitch", "SegmentMax",  "SegmentMean", "SegmentMin",
+      "SegmentProd",      "SegmentSum",    "StringSplit", "Unique",      "Where"};
   return counting.count(op) != 0;
 }
 
