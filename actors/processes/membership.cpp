@@ -52,9 +52,14 @@ Status may_connect(const Join& mine, const Join& theirs) {
   return ok_status();
 }
 
+// Why nobody has a place here any more. Who is told `unavailable` comes again.
+Status Membership::over() const {
+  return may_come_back_ ? unavailable("its job ended since it lost a worker")
+                        : failed_precondition("the job is over");
+}
+
 Status Membership::may_join(const Join& join) const {
-  if (phase_ == Phase::failed || phase_ == Phase::leaving || phase_ == Phase::over)
-    return failed_precondition("the job is over");
+  if (phase_ == Phase::failed || phase_ == Phase::leaving || phase_ == Phase::over) return over();
   TROUPE_TRY(may_connect(options_.words, join));
   TROUPE_TRY(check_registered(options_.words.registered, join.registered));
   if (join.process != 0) return invalid_argument("it is the master who gives a worker its number");
@@ -119,7 +124,7 @@ void Membership::down(PeerId peer, const Status& why, Instant now, Outputs& out)
   const ProcessId process = it->first;
   if (starting()) lost_while_starting(process, it->second, why, now, out);
   if (phase_ == Phase::running && !it->second.closing) {
-    lost_one_ = true;
+    may_come_back_ = true;
     out.push_back(Lost{process, why});
   }
   members_.erase(it);
@@ -244,7 +249,7 @@ void Membership::judge(const BrokenLink& link, Outputs& out) {
   Status why = unavailable(
       fmt::format("its link to worker {} broke: {}", name(link.low), link.why.message()));
   high->second.closing = true;
-  lost_one_ = true;
+  may_come_back_ = true;
   out.push_back(Lost{link.high, why});
   out.push_back(Close{high->second.peer, std::move(why)});
 }
@@ -260,6 +265,7 @@ void Membership::stop(Instant, Outputs& out) {
 void Membership::fail(Status why, Outputs& out) {
   if (!starting()) return;
   phase_ = Phase::failed;
+  may_come_back_ = why.code() == Code::unavailable;
   out.push_back(Started{std::move(why)});
 }
 
@@ -275,16 +281,15 @@ void Membership::leave(Instant now, Outputs& out) {
   leave_until_ = now + options_.leave_within;
   for (auto& [process, member] : members_) {
     if (member.closing) continue;
-    if (lost_one_ && !member.started_here()) {
+    if (may_come_back_ && !member.started_here()) {
       // The job is not done, and may begin again at the same address: that worker may wait for it.
       member.closing = true;
-      out.push_back(Close{member.peer, unavailable("its job ended since it lost a worker")});
+      out.push_back(Close{member.peer, over()});
     } else {
       out.push_back(Send{process, Leave{}});
     }
   }
-  for (const Waiting& late : waiting_)
-    out.push_back(Close{late.peer, failed_precondition("the job is over")});
+  for (const Waiting& late : waiting_) out.push_back(Close{late.peer, over()});
   waiting_.clear();
   if (members_.empty()) out.push_back(Over{});
 }

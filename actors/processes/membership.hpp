@@ -138,6 +138,7 @@ class Membership {
   };
 
   bool starting() const { return phase_ == Phase::joining || phase_ == Phase::meshing; }
+  Status over() const;
   Status may_join(const Join& join) const;
   TaskId task_for(ProcessId process) const;
   ProcessId free_number() const;
@@ -162,7 +163,7 @@ class Membership {
   // The end of a worker started here, whose last words may follow.
   std::optional<Status> failing_;
   Instant failing_at_ = kNever, leave_until_ = kNever;
-  bool lost_one_ = false;  // of a job that ran
+  bool may_come_back_ = false;  // the job, whose workers or links were lost
 };
 
 }  // namespace troupe

@@ -423,6 +423,39 @@ TEST_CASE("a job is over when its workers have left, or had the time for it") {
   CHECK(slow.all<Membership::Over>().size() == 1);
 }
 
+TEST_CASE("who comes while a job ends that may begin again is told to come again") {
+  Job lost;
+  lost.run();
+  lost.down(1);
+  lost.membership->leave(lost.now, lost.out);
+  lost.out.clear();
+  lost.up(3);
+  says(lost.only<Membership::Close>().why, Code::unavailable, "since it lost a worker");
+  lost.down(2);
+  lost.out.clear();
+  lost.up(4);
+  says(lost.only<Membership::Close>().why, Code::unavailable, "since it lost a worker");
+  Job apart;  // whose workers do not reach each other
+  for (PeerId peer : {1, 2}) apart.up(peer);
+  for (ProcessId process : {1, 2}) apart.has_devices(process);
+  apart.link_lost(2, 1);
+  apart.pass(apart.options.proof_within);
+  apart.out.clear();
+  apart.up(3);
+  CHECK(apart.only<Membership::Close>().why.code() == Code::unavailable);
+  apart.out.clear();
+  apart.membership->leave(apart.now, apart.out);
+  CHECK(apart.sent<Leave>().empty());
+  for (const auto& close : apart.all<Membership::Close>())
+    CHECK(close.why.code() == Code::unavailable);
+  Job done;
+  done.run();
+  done.membership->leave(done.now, done.out);
+  done.out.clear();
+  done.up(3);
+  says(done.only<Membership::Close>().why, Code::failed_precondition, "the job is over");
+}
+
 TEST_CASE("a worker of a job that lost another one is not told that the job is done") {
   Job job;
   job.run();
