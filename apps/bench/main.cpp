@@ -140,7 +140,8 @@ struct Group {
 constexpr Group kGroups[] = {
     {"channel", channel_rows},   {"async", bench_async, true}, {"embedding", bench_embedding, true},
     {"executor", executor_rows}, {"input", bench_input, true}, {"kernels", kernel_group},
-    {"soak", bench_soak, true},  {"step", bench_step},         {"train", bench_train}};
+    {"gpu", bench_gpu, true},    {"soak", bench_soak, true},   {"step", bench_step},
+    {"train", bench_train}};
 
 Status check_groups(const std::vector<std::string>& wanted) {
   std::vector<std::string> known;
@@ -167,9 +168,9 @@ Status check_peer(const BenchOptions& options) {
   const bool input = chosen(options, "input", true);
   const bool others = chosen(options, "step") || chosen(options, "executor") || input;
   if (options.beside("torch") && !train && !chosen(options, "kernels") &&
-      !chosen(options, "embedding", true) && !input)
+      !chosen(options, "embedding", true) && !chosen(options, "gpu", true) && !input)
     return invalid_argument(
-        "--peer torch is of the groups embedding, input, kernels and train, of which none was "
+        "--peer torch is of the groups embedding, gpu, input, kernels and train, of which none was "
         "chosen");
   if (options.beside("torch")) TROUPE_TRY(TorchPeer::find().status());
   if (options.beside("tensorflow") && !train && !others)
@@ -186,6 +187,7 @@ json as_json(const BenchRow& row) {
   out["peer_value"] = row.peer.empty() ? json() : json(row.peer_value);
   out["ratio"] = row.peer.empty() ? json() : json(row.ratio);
   for (const auto& [key, value] : row.details) out[key] = value;
+  if (!row.label.empty()) out["label"] = row.label;
   return out;
 }
 
@@ -198,6 +200,7 @@ void print_table(const std::vector<BenchRow>& rows) {
     print_out("{:<{}}  {:>12.4g}  {:<8}", row.name, width, row.value, row.unit);
     if (!row.peer.empty())
       print_out("  {:>12.4g}  {:>6.3f}  {}", row.peer_value, row.ratio, row.peer);
+    if (!row.label.empty()) print_out("  ({})", row.label);
     print_out("\n");
   }
 }
@@ -237,7 +240,7 @@ void add_bench(CommandLine& line) {
   c.option(
       "groups", options->groups,
       "executor, step, channel, kernels, train (default: these five), async, embedding, input, "
-      "soak");
+      "soak, gpu");
   c.option("--only", options->only, "run only rows whose name contains this");
   c.option("--peer", options->peers, "also run torch, tensorflow or both, in turns with our rows")
       .one_of({"torch", "tensorflow"})

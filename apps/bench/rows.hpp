@@ -16,7 +16,7 @@ namespace troupe {
 // What was asked of `troupe bench`.
 struct BenchOptions {
   std::vector<std::string> groups;  // executor, step, channel, kernels, train, async, embedding,
-                                    // input, soak; empty: the first five
+                                    // input, soak, gpu; empty: the first five
   std::string only;                 // rows whose name contains this
   std::vector<std::string>
       peers;  // "torch", "tensorflow": run these in the same call, where they have the row
@@ -38,6 +38,7 @@ struct BenchRow {
   double peer_value = 0;
   double ratio = 0;                                 // value / peer_value; of train.* see below
   std::map<std::string, std::string> details = {};  // of the value, in JSON only
+  std::string label = {};                           // what must be known of it to read it
 };
 
 // A row is wanted when its name contains `options.only`.
@@ -93,5 +94,12 @@ Expected<std::vector<BenchRow>> bench_async(const BenchOptions& options);
 // each in turn with ours: beside the fastest the ratio is the median of those of the rounds.
 // not_found when no python3 here can import it.
 Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options);
+
+// Rows gpu.* of the first GPU: copy, add, chain, upload and download in GB/s, matmul.{bf16,f32} in
+// TFLOP/s, launch, launch_and_wait and step in us, and train.{mlp,lenet,resnet20,char_lstm} in ms,
+// with the peer torch beside its training step on that GPU. docs/cuda.md says how each is measured.
+// Those of an emulated GPU are small and labelled. failed_precondition in the words of
+// `troupe doctor` without a GPU or NVRTC. Runs only when it is named.
+Expected<std::vector<BenchRow>> bench_gpu(const BenchOptions& options);
 
 }  // namespace troupe

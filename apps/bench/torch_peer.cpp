@@ -21,6 +21,25 @@ Expected<std::vector<TorchPeer>> TorchPeer::find() {
   return found;
 }
 
+Expected<std::vector<TorchPeer>> TorchPeer::find_gpu() {
+  TROUPE_TRY(std::vector<TorchPeer> all, find());
+  std::erase_if(all, [](const TorchPeer& peer) {
+    return !output_of(peer.python_ +
+                      " -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null")
+                .ok();
+  });
+  if (all.empty()) return not_found("no python3 here has a torch that sees a GPU");
+  return all;
+}
+
+Expected<PeerStep> TorchPeer::gpu_step(std::string_view model) const {
+  TROUPE_TRY(PeerScript script,
+             PeerScript::start(python_, "torch_peer.py", {std::string(model), "1", "--gpu"}));
+  const std::string name =
+      "torch " + script.about().value("torch", "") + " on " + script.about().value("gpu", "");
+  return PeerStep{name, 1, std::move(script)};
+}
+
 Expected<std::vector<PeerStep>> TorchPeer::step(std::string_view model, int threads) const {
   std::vector<PeerStep> steps;
   auto start = [&](std::vector<std::string> arguments) -> Expected<std::string> {

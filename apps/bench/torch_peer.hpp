@@ -15,11 +15,16 @@ class TorchPeer {
   // /usr/bin/python3 (Debian's python3-torch), then python3 of the PATH when its torch is another
   // one. not_found when neither can import torch.
   static Expected<std::vector<TorchPeer>> find();
+  // Those of them whose torch sees a GPU; not_found when none does.
+  static Expected<std::vector<TorchPeer>> find_gpu();
   // A training step of one of train_networks(), ready to be timed; or "kernels", of which a round
   // names one of torch_kernels.py: tuned, and beside it as it is
   // where PyTorch computes with MKL on a processor that is not Intel's, and tuned means the path
   // that MKL would not take there by itself.
   Expected<std::vector<PeerStep>> step(std::string_view model, int threads) const;
+
+  // A training step on the GPU, with its input in host memory and its loss fetched.
+  Expected<PeerStep> gpu_step(std::string_view model) const;
 
   const std::string& python() const { return python_; }
 

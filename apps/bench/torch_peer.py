@@ -2,7 +2,7 @@
 """Times one training step of a small network in PyTorch, for `troupe bench train --peer torch`, or
 one of its operations, for `troupe bench kernels --peer torch`.
 
-usage: torch_peer.py MODEL THREADS [--plain]      MODEL: mlp, lenet, resnet20, char_lstm, embedding_ROWS
+usage: torch_peer.py MODEL THREADS [--plain|--gpu]      MODEL: mlp, lenet, resnet20, char_lstm, embedding_ROWS
        torch_peer.py kernels THREADS [--plain]
 prints a line of JSON when it is ready: {"torch": version, "mkl": ...}, and one for each line of its
 input, which is the seconds of a round: {"ms": median, "p99": ...}. A line for kernels begins with
@@ -12,6 +12,9 @@ the name of one, as in torch_kernels.py or torch_functions.py.
 path on processors that are not Intel's. There it is told otherwise by a preloaded library of one
 function, if there is a C compiler to make it with: "fast path preloaded", else (and with --plain)
 "slow path".
+
+With --gpu a training step is one on the GPU, as `troupe bench gpu` times it: the batch comes from
+pinned host memory, and the loss is fetched. Products of f32 are not rounded to TF32.
 
 PyTorch is set up as well as it can be on a CPU: OpenBLAS built for OpenMP, freed memory kept by
 malloc rather than given back to the kernel at each step, AVX-512 where the processor has it,
@@ -142,11 +145,15 @@ def char_lstm(nn, torch):
 MODELS = {"mlp": mlp, "lenet": lenet, "resnet20": resnet20, "char_lstm": char_lstm}
 
 
-def training_step(model, torch):
+def training_step(model, torch, gpu=False):
     from torch import nn
     from torch.nn import functional
 
     net, x, y, rate = MODELS[model](nn, torch)
+    if gpu:
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.benchmark = True
+        net, x, y = net.cuda(), x.pin_memory(), y.pin_memory()
     optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=0.9)
 
     def step():
@@ -154,7 +161,15 @@ def training_step(model, torch):
         functional.cross_entropy(net(x), y).backward()
         optimizer.step()
 
-    return step
+    def step_on_gpu():
+        optimizer.zero_grad()
+        batch, labels = x.cuda(non_blocking=True), y.cuda(non_blocking=True)
+        loss = functional.cross_entropy(net(batch), labels)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step_on_gpu if gpu else step
 
 
 def embedding_step(rows, torch):
@@ -180,7 +195,8 @@ def embedding_step(rows, torch):
 
 def main():
     model, threads = sys.argv[1], int(sys.argv[2])
-    if os.environ.get("TROUPE_TORCH_PEER") != "tuned":
+    gpu = "--gpu" in sys.argv
+    if os.environ.get("TROUPE_TORCH_PEER") != "tuned" and not gpu:
         sys.exit(run_again(threads, "--plain" in sys.argv))
     import torch
     import torch.nn
@@ -189,7 +205,10 @@ def main():
     torch.manual_seed(0)
     mkl = os.environ.get("TROUPE_TORCH_MKL", "") if torch.backends.mkl.is_available() else ""
     about = {"torch": torch.__version__, "mkl": mkl}
-    if model == "kernels":
+    if gpu:
+        about["gpu"] = torch.cuda.get_device_name()
+        peer.time_rounds(training_step(model, torch, gpu), 20, about)
+    elif model == "kernels":
         named = {**torch_kernels.KERNELS, **torch_functions.FUNCTIONS}
         peer.time_named_rounds(lambda name: named[name](torch), about)
     elif model.startswith("embedding_"):

@@ -26,8 +26,9 @@ void keep(TrainStep& step, std::unique_ptr<Model> model) {
   step.model = {model.release(), [](nn::Module* m) { delete static_cast<Model*>(m); }};
 }
 
-Status of_pictures(TrainStep& step, std::string_view example, const Shape& pictures) {
+Status of_pictures(TrainStep& step, std::string_view example, const Shape& many) {
   std::mt19937 random(7);
+  const Shape pictures{step.small ? 2 : many[0], many[1], many[2], many[3]};
   const Shape labels{pictures[0]};
   step.feeds = {noise(random, pictures), numbers(random, labels, 10)};
   step.x = placeholder<float>(step.graph, pictures, "images");
@@ -44,7 +45,7 @@ Status of_pictures(TrainStep& step, std::string_view example, const Shape& pictu
 template <nn::OverTime over_time>
 Status char_lstm(TrainStep& step) {
   std::mt19937 random(7);
-  const Shape text{50, 32};
+  const Shape text = step.small ? Shape{3, 2} : Shape{50, 32};
   step.feeds = {numbers(random, text, 128), numbers(random, text, 128)};
   step.x = placeholder<std::int64_t>(step.graph, text, "characters");
   step.y = placeholder<std::int64_t>(step.graph, text, "following");
@@ -83,8 +84,9 @@ const TrainNetwork* find_train_network(std::string_view name) {
   return nullptr;
 }
 
-Expected<std::unique_ptr<TrainStep>> make_train_step(const TrainNetwork& network) {
+Expected<std::unique_ptr<TrainStep>> make_train_step(const TrainNetwork& network, bool small) {
   auto step = std::make_unique<TrainStep>();
+  step->small = small;
   TROUPE_TRY(network.build(*step));
   step->train = optim::Momentum{.lr = network.rate, .momentum = 0.9}.minimize(step->loss);
   return step;

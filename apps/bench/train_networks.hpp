@@ -19,6 +19,7 @@ struct TrainStep {
   Output x, y, loss;  // y: labels
   Op train;
   std::vector<Tensor> feeds;  // of x and y: noise
+  bool small = false;         // as little as a step can be of, where nobody asks how long it takes
 };
 
 struct TrainNetwork {
@@ -30,6 +31,7 @@ struct TrainNetwork {
 
 std::span<const TrainNetwork> train_networks();
 const TrainNetwork* find_train_network(std::string_view name);
-Expected<std::unique_ptr<TrainStep>> make_train_step(const TrainNetwork& network);
+Expected<std::unique_ptr<TrainStep>> make_train_step(const TrainNetwork& network,
+                                                     bool small = false);
 
 }  // namespace troupe

@@ -120,7 +120,7 @@ TEST_CASE("the peers of a benchmark are a list") {
   refused("bench --peer torch,jax", "jax");
   for (const char* peers : {"--peer torch,tensorflow", "--peer torch --peer tensorflow"})
     refused(std::string("bench step ") + peers,
-            "--peer torch is of the groups embedding, input, kernels and train");
+            "--peer torch is of the groups embedding, gpu, input, kernels and train");
   refused("bench channel --peer tensorflow", "--peer tensorflow is of the groups");
 }
 
