@@ -1,11 +1,18 @@
-// Kernels of GPUs on the emulated one, for tests of this process.
+// Kernels of GPUs on the emulated one, for tests of this process. With TROUPE_TEST_GPU=1 those that
+// need nothing of the fake driver run on the GPU of this machine.
 #pragma once
 
+#include <cstdlib>
 #include <future>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <vector>
 
+#include <doctest/doctest.h>
+
 #include "devices/cuda/cuda_device.hpp"
+#include "devices/cuda/diagnosis.hpp"
 #include "ops/op.hpp"
 #include "tests/devices/cuda/fake_driver.hpp"
 
@@ -16,12 +23,32 @@ inline cuda::Search emulated_search() {
   return {{build_dir() + "/fake-cuda", build_dir() + "/fake-nvrtc"}, false};
 }
 
-// `fake`: what the driver is like (tests/fake_cuda/fake_cuda.hpp).
-inline std::unique_ptr<CudaDevice> emulated_gpu(const std::string& fake = "") {
-  const FakeCuda on(fake);
+inline bool is_on_hardware() {
+  const char* asked = std::getenv("TROUPE_TEST_GPU");
+  return asked && std::string_view(asked) == "1";
+}
+
+// Whether the test is to run on a GPU that this machine does not have; says why.
+inline bool skips_without_gpu() {
+  if (!is_on_hardware()) return false;
+  for (const cuda::Finding& f : cuda::diagnose(cuda::Search::standard()).findings) {
+    const bool needed = f.part == "driver" || f.part == "gpu:0" || f.part == "nvrtc";
+    if (!needed || f.state == "ready") continue;
+    MESSAGE("skipped: " << f.part << " " << f.text);
+    return true;
+  }
+  return false;
+}
+
+// The emulated GPU, or that of this machine. `fake`: what the fake driver is like
+// (tests/fake_cuda/fake_cuda.hpp).
+inline std::unique_ptr<CudaDevice> test_gpu(const std::string& fake = "") {
+  std::optional<FakeCuda> on;
+  if (!is_on_hardware()) on.emplace(fake);
   CudaOptions options;
-  options.search = emulated_search();
-  options.memory = std::size_t{16} << 20;
+  options.search = is_on_hardware() ? cuda::Search::standard() : emulated_search();
+  // Of hardware more: cuBLASLt has a workspace there.
+  options.memory = std::size_t{is_on_hardware() ? 1024u : 16u} << 20;
   return make_cuda_device(DeviceName::parse("/job:worker/task:0/cuda:0").value(), options).value();
 }
 

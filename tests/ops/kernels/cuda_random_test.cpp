@@ -25,7 +25,7 @@ double drawn_tolerance(const std::string& op, DType dtype) {
 }
 
 void check_drawn(const std::string& op, DType dtype, const Shape& shape, AttrMap attrs) {
-  static auto gpu = emulated_gpu("order=5");
+  static auto gpu = test_gpu("order=5");
   INFO(op << " of " << dtype_name(dtype) << shape.text());
   std::vector<Tensor> inputs;
   attrs.emplace("T", dtype);
@@ -58,7 +58,11 @@ void check_drawn(const std::string& op, DType dtype, const Shape& shape, AttrMap
 
 }  // namespace
 
+// What a GPU of this machine can run, too.
+TEST_SUITE_BEGIN("gpu");
+
 TEST_CASE("CUDA: random tensors have the CPU's numbers") {
+  if (skips_without_gpu()) return;
   std::set<std::string> drawn;
   for (const OpInfo* op : ops::builtin().ops.all()) {
     const auto* kernel = ops::builtin().kernels.find(op->def.name, "CUDA");
@@ -69,7 +73,7 @@ TEST_CASE("CUDA: random tensors have the CPU's numbers") {
         if (!op->attr("high") && !op->attr("mean")) FAIL("no row for ", op->def.name);
         if (op->def.name == "RandomUniformInt") {
           check_drawn(op->def.name, dtype, shape,
-                {{"low", std::int64_t{-7}}, {"high", std::int64_t{1001}}});
+                      {{"low", std::int64_t{-7}}, {"high", std::int64_t{1001}}});
         } else if (op->attr("high")) {
           check_drawn(op->def.name, dtype, shape, {});
           check_drawn(op->def.name, dtype, shape, {{"low", -3.0}, {"high", 5.5}});
@@ -82,5 +86,7 @@ TEST_CASE("CUDA: random tensors have the CPU's numbers") {
                                        "RandomUniform", "RandomUniformInt", "RandomUniformLike",
                                        "TruncatedNormal"});
 }
+
+TEST_SUITE_END();
 
 }  // namespace troupe::test
