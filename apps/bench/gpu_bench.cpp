@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -129,8 +128,9 @@ class GpuCall {
 // Rows of the device alone, without a session.
 class DeviceRows {
  public:
-  DeviceRows(CudaDevice& device, Gpu gpu, const BenchOptions& options)
-      : device_(device), gpu_(std::move(gpu)), options_(options) {
+  // `torch`: beside which products stand, or null.
+  DeviceRows(CudaDevice& device, Gpu gpu, const BenchOptions& options, const TorchPeer* torch)
+      : device_(device), gpu_(std::move(gpu)), options_(options), torch_(torch) {
     gpu_.extent.fit(device.memory_size());
   }
 
@@ -151,19 +151,23 @@ class DeviceRows {
 
   // A row of `figure` of the seconds of a call.
   Status add(const std::string& name, const std::string& unit, const std::string& size,
-             FunctionRef<double(double)> figure, FunctionRef<Expected<Ticket>()> issue) {
+             FunctionRef<double(double)> figure, FunctionRef<Expected<Ticket>()> issue,
+             PeerRounds peers = {}) {
     if (!wanted(options_, name)) return ok_status();
     std::vector<double> rounds;
     TROUPE_TRY(time_calls(gpu_.extent, device_, issue).status());  // does not count
     for (int i = 0; i < options_.rounds; ++i) {
       TROUPE_TRY(const double seconds, time_calls(gpu_.extent, device_, issue));
       rounds.push_back(figure(seconds));
+      TROUPE_TRY(peers.take(gpu_.extent.seconds));
     }
-    BenchRow row{name, median(rounds), unit};
+    BenchRow row{name, 0, unit};
     row.label = gpu_.label;
     row.details = gpu_.details;
-    row.details["rounds"] = fmt::format("{:.4f}", fmt::join(rounds, " "));
     row.details["size"] = size;
+    peers.compare(row, rounds, [&](const PeerScript::Round& round, double calls) {
+      return figure(1e-3 * round.ms / calls);
+    });
     rows_.push_back(std::move(row));
     return ok_status();
   }
@@ -231,10 +235,18 @@ class DeviceRows {
       inputs.push_back(std::move(matrix));
     }
     TROUPE_TRY(GpuCall call, GpuCall::make(device_, "MatMul", std::move(inputs)));
+    PeerRounds peers;
+    if (torch_) {
+      TROUPE_TRY(PeerStep theirs, torch_->gpu_step(fmt::format("{}.{}", name.substr(4), n)));
+      std::vector<PeerStep> steps;
+      steps.push_back(std::move(theirs));
+      peers = PeerRounds(std::move(steps));
+    }
     const double flop = 2.0 * double(n) * double(n) * double(n);
     return add(
         name, "TFLOP/s", fmt::format("{0} x {0} x {0}", n),
-        [&](double seconds) { return flop / seconds / 1e12; }, [&] { return call.issue(); });
+        [&](double seconds) { return flop / seconds / 1e12; }, [&] { return call.issue(); },
+        std::move(peers));
   }
 
   Status transfers() {
@@ -267,6 +279,7 @@ class DeviceRows {
   CudaDevice& device_;
   Gpu gpu_;
   const BenchOptions& options_;
+  const TorchPeer* torch_;
   std::vector<BenchRow> rows_;
 };
 
@@ -312,11 +325,8 @@ Expected<BenchRow> training_step(const TrainNetwork& network, const Gpu& gpu,
   return row;
 }
 
-Expected<std::vector<BenchRow>> session_rows(const Gpu& gpu, const BenchOptions& options) {
-  std::vector<TorchPeer> torch;
-  if (options.beside("torch")) {
-    TROUPE_TRY(torch, TorchPeer::find_gpu());
-  }
+Expected<std::vector<BenchRow>> session_rows(const Gpu& gpu, const BenchOptions& options,
+                                             const std::vector<TorchPeer>& torch) {
   std::vector<BenchRow> rows;
   if (wanted(options, "gpu.step")) {
     TROUPE_TRY(BenchRow row, least_step(gpu, options));
@@ -343,14 +353,18 @@ Expected<std::vector<BenchRow>> session_rows(const Gpu& gpu, const BenchOptions&
 
 Expected<std::vector<BenchRow>> bench_gpu(const BenchOptions& options) {
   TROUPE_TRY(const Gpu gpu, find_gpu());
+  std::vector<TorchPeer> torch;
+  if (options.beside("torch")) {
+    TROUPE_TRY(torch, TorchPeer::find_gpu());
+  }
   std::vector<BenchRow> rows;
   {
     // Its memory is given back before sessions take theirs.
     TROUPE_TRY(DeviceName name, DeviceName::parse("/job:bench/task:0/cuda:0"));
     TROUPE_TRY(auto device, make_cuda_device(name));
-    TROUPE_TRY(rows, DeviceRows(*device, gpu, options).all());
+    TROUPE_TRY(rows, DeviceRows(*device, gpu, options, torch.empty() ? nullptr : &torch[0]).all());
   }
-  TROUPE_TRY(auto of_sessions, session_rows(gpu, options));
+  TROUPE_TRY(auto of_sessions, session_rows(gpu, options, torch));
   std::move(of_sessions.begin(), of_sessions.end(), std::back_inserter(rows));
   return rows;
 }

@@ -97,9 +97,10 @@ Expected<std::vector<BenchRow>> bench_train(const BenchOptions& options);
 
 // Rows gpu.* of the first GPU: copy, add, chain, upload and download in GB/s, matmul.{bf16,f32} in
 // TFLOP/s, launch, launch_and_wait and step in us, and train.{mlp,lenet,resnet20,char_lstm} in ms,
-// with the peer torch beside its training step on that GPU. docs/cuda.md says how each is measured.
-// Those of an emulated GPU are small and labelled. failed_precondition in the words of
-// `troupe doctor` without a GPU or NVRTC. Runs only when it is named.
+// with the peer torch beside its products (larger is better) and training steps on that GPU.
+// docs/cuda.md says how each is measured. Those of an emulated GPU are small and labelled.
+// failed_precondition in the words of `troupe doctor` without a GPU or NVRTC. Runs only when it is
+// named.
 Expected<std::vector<BenchRow>> bench_gpu(const BenchOptions& options);
 
 }  // namespace troupe

@@ -37,7 +37,8 @@ Expected<PeerStep> TorchPeer::gpu_step(std::string_view model) const {
              PeerScript::start(python_, "torch_peer.py", {std::string(model), "1", "--gpu"}));
   const std::string name =
       "torch " + script.about().value("torch", "") + " on " + script.about().value("gpu", "");
-  return PeerStep{name, 1, std::move(script)};
+  const double units = script.about().value("calls", 1);
+  return PeerStep{name, units, std::move(script)};
 }
 
 Expected<std::vector<PeerStep>> TorchPeer::step(std::string_view model, int threads) const {

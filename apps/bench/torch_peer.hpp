@@ -23,7 +23,8 @@ class TorchPeer {
   // that MKL would not take there by itself.
   Expected<std::vector<PeerStep>> step(std::string_view model, int threads) const;
 
-  // A training step on the GPU, with its input in host memory and its loss fetched.
+  // A training step on the GPU, with its input in host memory and its loss fetched; or
+  // "matmul.{bf16,f32}.N", some products of N rows and columns, whose number is its units.
   Expected<PeerStep> gpu_step(std::string_view model) const;
 
   const std::string& python() const { return python_; }

@@ -14,7 +14,8 @@ function, if there is a C compiler to make it with: "fast path preloaded", else 
 "slow path".
 
 With --gpu a training step is one on the GPU, as `troupe bench gpu` times it: the batch comes from
-pinned host memory, and the loss is fetched. Products of f32 are not rounded to TF32.
+pinned host memory, and the loss is fetched; or MODEL is matmul.bf16.N or matmul.f32.N. Products of
+f32 are not rounded to TF32.
 
 PyTorch is set up as well as it can be on a CPU: OpenBLAS built for OpenMP, freed memory kept by
 malloc rather than given back to the kernel at each step, AVX-512 where the processor has it,
@@ -193,6 +194,20 @@ def embedding_step(rows, torch):
     return step
 
 
+def products_on_gpu(dtype, n, calls, torch):
+    """Matrices of n rows and columns, multiplied so many times, as `troupe bench gpu` does."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    kind = {"bf16": torch.bfloat16, "f32": torch.float32}[dtype]
+    a, b = (torch.empty(n, n, device="cuda").uniform_(-1, 1).to(kind) for _ in range(2))
+
+    def step():
+        for _ in range(calls):
+            torch.matmul(a, b)
+        torch.cuda.synchronize()
+
+    return step
+
+
 def main():
     model, threads = sys.argv[1], int(sys.argv[2])
     gpu = "--gpu" in sys.argv
@@ -207,7 +222,12 @@ def main():
     about = {"torch": torch.__version__, "mkl": mkl}
     if gpu:
         about["gpu"] = torch.cuda.get_device_name()
-        peer.time_rounds(training_step(model, torch, gpu), 20, about)
+        if model.startswith("matmul."):
+            about["calls"] = 20
+            _, dtype, n = model.split(".")
+            peer.time_rounds(products_on_gpu(dtype, int(n), about["calls"], torch), 1, about)
+        else:
+            peer.time_rounds(training_step(model, torch, gpu), 20, about)
     elif model == "kernels":
         named = {**torch_kernels.KERNELS, **torch_functions.FUNCTIONS}
         peer.time_named_rounds(lambda name: named[name](torch), about)

@@ -216,6 +216,32 @@ TEST_CASE("a training step stands beside the fastest peer [slow]") {
   CHECK(check_beside_the_fastest(row) >= 1);
 }
 
+TEST_CASE("rows of a GPU stand beside a PyTorch that sees it, and no other") {
+  const auto bench = [](const std::string& row, const std::string& gpu) {
+    TemporaryDir dir;
+    dir.write("torch.py", kTorch + R"(
+me.backends.cuda = me.backends.cudnn = Any()
+me.cuda = types.SimpleNamespace(synchronize=lambda: None, get_device_name=lambda: "no GPU",
+                                is_available=lambda: )" +
+                              gpu + ")\n");
+    return shell_command(
+        "TROUPE_CUDA_CACHE=- TROUPE_CUDA_PATH=" + build_dir() + "/fake-cuda:" + build_dir() +
+        "/fake-nvrtc:- PYTHONPATH=" + dir.path() + " " + troupe_program() +
+        " bench gpu --peer torch --rounds 1 --quiet --only " + row + " --output json");
+  };
+  Ended none = bench("gpu.train.mlp", "False");
+  CHECK(none.code == 1);
+  CHECK_MESSAGE(contains(none.out, "has a torch that sees a GPU"), none.out);
+  for (const std::string row : {"gpu.train.mlp", "gpu.matmul.bf16"}) {
+    Ended beside = bench(row, "True");
+    REQUIRE_MESSAGE(beside.code == 0, beside.out);
+    const auto found = beside.json().at(0);
+    CHECK(found["peer"] == "torch 9.9 on no GPU");
+    CHECK(found["ratio"].get<double>() ==
+          doctest::Approx(found["value"].get<double>() / found["peer_value"].get<double>()));
+  }
+}
+
 TEST_CASE(
     "every kernel beside PyTorch is one of the script's operations, and the other way round") {
   std::set<std::string> ours;
