@@ -35,6 +35,15 @@ stops() {
   expect "$1: nothing is measured" test ! -e build/gpu/bench.json -a ! -e $result
 }
 stops "a GPU whose kernels fail" 'gpu ops' launch_error_at=40
+# too_far: losses of mnist-mlp, whose last bits differ, are compared to be the same.
+too_far() (
+  say() { printf '%s\n' "$*"; }
+  source tests/gpu.sh
+  export TROUPE_CUDA_PATH=$PWD/build/fake-cuda:$PWD/build/fake-nvrtc:- TROUPE_CUDA_CACHE=-
+  ! gpu_network mnist-mlp 0 --examples 500 --batch 32 --steps 10 >"$scratch/far" &&
+    grep -q 'error: the losses are too far apart' "$scratch/far"
+)
+expect "losses further apart than their bound are a failure" too_far
 says() {  # says FAKE TEXT: and nothing is built or run after it
   code=0
   TROUPE_FAKE_CUDA=$1 ./dev gpu --fake >"$scratch/says" 2>&1 || code=$?
@@ -43,5 +52,13 @@ says() {  # says FAKE TEXT: and nothing is built or run after it
 }
 expect "without a GPU it says what doctor does" says devices=0 'no device: the fake driver'
 expect "with an old driver, too" says version=11040 'too old: '
+code=0
+TROUPE_CUDA_PATH=/nowhere:- ./dev gpu >"$scratch/none" 2>&1 || code=$?
+tail -n 1 "$scratch/none" | sed 's/^/  | /'
+expect "without a driver, and without --fake" grep -q '^dev: gpu: driver no driver: ' "$scratch/none"
+expect "before it builds: exit code" same "$code $(grep -c '^build' "$scratch/none")" "1 0"
+code=0
+TROUPE_CUDA_PATH=$PWD/build/fake-cuda:$PWD/build/fake-nvrtc:- ./dev gpu >"$scratch/fake" 2>&1 || code=$?
+expect "the tests' driver is taken for no GPU" grep -q './dev gpu --fake runs on it' "$scratch/fake"
 figure "seconds" "$SECONDS"
 conclude
