@@ -4,6 +4,15 @@
 # The label of what the emulated GPU gives; empty on hardware.
 gpu_label=
 gpu_folder=build/gpu
+gpu_end=$((SECONDS + 480))  # of the checks and measurements
+
+# Runs the command within the time that is left.
+gpu_limited() {
+  local code=0
+  timeout "$((gpu_end > SECONDS ? gpu_end - SECONDS : 1))" "$@" || code=$?
+  ((code != 124)) || say "error: the 8 minutes were over" >&2
+  return "$code"
+}
 
 # apart A B: |A - B| / max(1, |B|)
 gpu_apart() {
@@ -43,7 +52,7 @@ gpu_doctor() {
 # registers than it should, is slow rather than wrong: it is told in the end.
 gpu_kernels() {
   local told=$gpu_folder/runs/kernels.json
-  timeout 240 build/bin/troupe kernels --arch "$(gpu_part gpu:0 text | grep -o 'sm_[0-9a-z]*$')" \
+  gpu_limited build/bin/troupe kernels --arch "$(gpu_part gpu:0 text | grep -o 'sm_[0-9a-z]*$')" \
     --cache "$TROUPE_CUDA_CACHE" --output json >"$told" || true
   jq -e '.functions | length > 0' "$told" >/dev/null || { cat "$told"; return 1; }
   jq -r '.functions[] | select(.fault) | "\(.function): \(.fault)"' "$told"
@@ -54,7 +63,7 @@ gpu_kernels() {
 # gpu_cases ARGUMENT...: test cases of ops on this GPU; none may be skipped.
 gpu_cases() {
   local log=$gpu_folder/runs/ops.log code=0
-  TROUPE_TEST_GPU=1 timeout 240 build/bin/troupe_test_ops --test-suite=gpu "$@" >"$log" 2>&1 || code=$?
+  TROUPE_TEST_GPU=1 gpu_limited build/bin/troupe_test_ops --test-suite=gpu "$@" >"$log" 2>&1 || code=$?
   cat "$log"
   ((code == 0)) && grep -qE 'test cases: *[1-9]' "$log" && ! grep -q 'skipped: ' "$log"
 }
@@ -73,7 +82,7 @@ gpu_network() {
   for run in cpu gpu again; do
     local on=(--device cuda)
     [[ $run != cpu ]] || on=()
-    timeout 120 build/bin/troupe train "$name" "$@" "${on[@]}" --threads 1 --no-recovery \
+    gpu_limited build/bin/troupe train "$name" "$@" "${on[@]}" --threads 1 --no-recovery \
       --output json --quiet >"$runs.$run" || { cat "$runs.$run"; return 1; }
   done
   of() { jq -r ".$1" "$runs.$2"; }
@@ -106,7 +115,7 @@ gpu_measure() {
   elif python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
     with=(--peer torch)
   fi
-  timeout 240 build/bin/troupe bench gpu "${with[@]}" --output json >"$gpu_folder/bench.json"
+  gpu_limited build/bin/troupe bench gpu "${with[@]}" --output json >"$gpu_folder/bench.json"
 }
 
 gpu_result() {
@@ -146,7 +155,7 @@ gpu_run() {  # gpu_run TARGETS...: what else is needed of the build
   gpu_doctor
   build troupe troupe-bench troupe_test_ops
   export TROUPE_CUDA_CACHE=$PWD/$gpu_folder/kernels
-  ready=$SECONDS
+  ready=$SECONDS gpu_end=$((SECONDS + 480))
   phase "gpu kernels" gpu_kernels
   phase "gpu ops" gpu_ops
   phase "gpu networks" gpu_networks

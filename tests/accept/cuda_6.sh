@@ -44,6 +44,13 @@ too_far() (
     grep -q 'error: the losses are too far apart' "$scratch/far"
 )
 expect "losses further apart than their bound are a failure" too_far
+out_of_time() (
+  say() { printf '%s\n' "$*"; }
+  source tests/gpu.sh
+  gpu_end=$SECONDS
+  ! gpu_limited tail -f /dev/null 2>"$scratch/late" && grep -q 'the 8 minutes were over' "$scratch/late"
+)
+expect "so is a phase that does not end within the 8 minutes" out_of_time
 says() {  # says FAKE TEXT: and nothing is built or run after it
   code=0
   TROUPE_FAKE_CUDA=$1 ./dev gpu --fake >"$scratch/says" 2>&1 || code=$?
