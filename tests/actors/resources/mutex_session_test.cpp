@@ -45,11 +45,17 @@ int runs_done_again(Session& s) {
   return -1;
 }
 
-// Of a run with a timeout: the one that holds the mutex has none, and may be on its way to it.
 Wait until_locked_out(Session& s) {
   for (;;)
     for (const Wait& wait : s.waits())
-      if (wait.op == "MutexAcquire" && wait.left) return wait;
+      if (wait.op == "MutexAcquire") return wait;
+}
+// Until another run has the mutex, of two that were begun one after the other either may be first.
+void until_held(const CompiledStep& step) {
+  for (;;)
+    if (const Status status = step.try_run({}, {.timeout = 50ms}).status();
+        status.text().find("for mutex 'm', which step ") != std::string::npos)
+      return;
 }
 
 }  // namespace
@@ -103,11 +109,13 @@ TEST_CASE("a run waits for a mutex, which it names with node and line, until the
     s->init();
     PendingRun holder = s->compile({held}, {change}).start();
     const CompiledStep step = s->compile({late});
+    until_held(step);
     PendingRun waits = step.start({}, {.timeout = 1h});
     const Wait wait = until_locked_out(*s);
     CHECK(wait.what.starts_with("mutex 'm', which step "));
     CHECK(wait.what.ends_with(" holds"));
     CHECK(wait.site.find("mutex_session_test.cpp:") != std::string::npos);
+    CHECK(wait.left);
     const Status status = step.try_run({}, {.timeout = 50ms}).status();
     says(status, Code::deadline_exceeded, "for mutex 'm'");
     says(status, Code::deadline_exceeded, "(MutexAcquire) at ");
