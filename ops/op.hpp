@@ -146,7 +146,5 @@ Expected<std::unique_ptr<Kernel>> kernel(const KernelSpec&) {
 
 }  // namespace troupe
 
-// Opens a registration function; `r` is the table. CMake finds these lines and calls them all. What
-// runs once is compiled for size: it took a sixth of the time that a file of kernels takes.
-#define TROUPE_OPS(name) \
-  [[gnu::cold]] void register_ops_##name([[maybe_unused]] ::troupe::OpTable& r)
+// Opens a registration function; `r` is the table. CMake finds these lines and calls them all.
+#define TROUPE_OPS(name) void register_ops_##name([[maybe_unused]] ::troupe::OpTable& r)
