@@ -12,16 +12,10 @@ namespace {
 // The shape of a part: any number of the slices of data that stand at the places of `partitions`.
 Expected<PartialShape> part_shape(const PartialShape& data, const PartialShape& partitions) {
   if (!data.known_rank() || !partitions.known_rank()) return PartialShape::unknown();
-  const int outer = partitions.rank();
-  bool fits = outer <= data.rank();
-  for (int d = 0; fits && d < outer; ++d)
-    fits = !data.known(d) || !partitions.known(d) || data.dim(d) == partitions.dim(d);
-  if (!fits)
+  if (!begins_with(data, partitions))
     return invalid_argument(fmt::format("partitions {} are not the first dimensions of data {}",
                                         partitions.text(), data.text()));
-  std::vector<std::int64_t> dims{PartialShape::kUnknown};
-  dims.insert(dims.end(), data.dims().begin() + outer, data.dims().end());
-  return PartialShape::make(dims);
+  return append(PartialShape{PartialShape::kUnknown}, data, partitions.rank());
 }
 
 Status dynamic_partition_shape(InferenceContext& c) {
@@ -30,21 +24,10 @@ Status dynamic_partition_shape(InferenceContext& c) {
   return ok_status();
 }
 
-Status check_parts(const Tensor& partitions, std::int64_t parts) {
-  Status status;
-  with_indices(partitions, [&](const auto* part) {
-    for (std::int64_t i = 0; i < partitions.elements() && status.ok(); ++i)
-      if (part[i] < 0 || part[i] >= parts)
-        status = invalid_argument(
-            fmt::format("partitions[{}] = {} is outside [0, {})", i, part[i], parts));
-  });
-  return status;
-}
-
 Status dynamic_partition(KernelContext& ctx) {
   const Tensor &data = ctx.input(0), &partitions = ctx.input(1);
   TROUPE_TRY(PartialShape part, part_shape(data.shape(), partitions.shape()));
-  TROUPE_TRY(check_parts(partitions, ctx.outputs()));
+  TROUPE_TRY(check_indices(partitions, ctx.outputs(), "partitions"));
   const std::int64_t n = partitions.elements();
   std::vector<std::int64_t> counts(std::size_t(ctx.outputs())), at(static_cast<std::size_t>(n));
   with_indices(partitions, [&](const auto* p) {

@@ -18,15 +18,10 @@ Expected<PartialShape> slice_of(const std::vector<PartialShape>& indices,
   PartialShape slice = PartialShape::unknown();
   for (std::size_t i = 0; i < data.size(); ++i) {
     if (!indices[i].known_rank() || !data[i].known_rank()) continue;
-    const int outer = indices[i].rank();
-    bool fits = outer <= data[i].rank();
-    for (int d = 0; fits && d < outer; ++d)
-      fits = !data[i].known(d) || !indices[i].known(d) || data[i].dim(d) == indices[i].dim(d);
-    if (!fits)
+    if (!begins_with(data[i], indices[i]))
       return invalid_argument(fmt::format("indices {} are not the first dimensions of data {}",
                                           indices[i].text(), data[i].text()));
-    TROUPE_TRY(const PartialShape own,
-               PartialShape::make({data[i].dims().begin() + outer, data[i].dims().end()}));
+    TROUPE_TRY(const PartialShape own, append(PartialShape::scalar(), data[i], indices[i].rank()));
     auto merged = PartialShape::merge(slice, own);
     if (!merged.ok())
       return invalid_argument(
@@ -41,10 +36,7 @@ Status dynamic_stitch_shape(InferenceContext& c) {
   std::vector<PartialShape> indices, data;
   for (int i = 0; i < n; ++i) indices.push_back(c.shape(i)), data.push_back(c.shape(n + i));
   TROUPE_TRY(const PartialShape slice, slice_of(indices, data));
-  if (!slice.known_rank()) return ok_status();
-  std::vector<std::int64_t> dims{PartialShape::kUnknown};
-  dims.insert(dims.end(), slice.dims().begin(), slice.dims().end());
-  TROUPE_TRY(PartialShape y, PartialShape::make(dims));
+  TROUPE_TRY(PartialShape y, append(PartialShape{PartialShape::kUnknown}, slice, 0));
   c.set(0, std::move(y));
   return ok_status();
 }
@@ -114,9 +106,8 @@ Status dynamic_stitch(KernelContext& ctx) {
   const auto indices = inputs_from(ctx, 0, n), data = inputs_from(ctx, n, n);
   TROUPE_TRY(const PartialShape slice, slice_of(shapes_of(indices), shapes_of(data)));
   TROUPE_TRY(const std::int64_t places, places_of(indices));
-  std::vector<std::int64_t> dims{places};
-  dims.insert(dims.end(), slice.dims().begin(), slice.dims().end());
-  TROUPE_TRY(const Shape shape, Shape::make(dims));
+  TROUPE_TRY(const PartialShape dims, append(PartialShape{places}, slice, 0));
+  TROUPE_TRY(const Shape shape, Shape::make(dims.dims()));
   const DType dtype = data.front()->dtype();
   TROUPE_TRY(Tensor y, ctx.allocate(dtype, shape));
   if (y.elements() != 0) {

@@ -12,13 +12,9 @@ namespace troupe {
 inline Expected<PartialShape> folded_shape(const PartialShape& data, const PartialShape& ids,
                                            std::int64_t segments) {
   if (!data.known_rank() || !ids.known_rank()) return PartialShape::unknown();
-  for (int i = 0; i < ids.rank(); ++i) {
-    const bool fits =
-        i < data.rank() && (!data.known(i) || !ids.known(i) || data.dim(i) == ids.dim(i));
-    if (!fits)
-      return invalid_argument(fmt::format("segment_ids {} must be the first dimensions of data {}",
-                                          ids.text(), data.text()));
-  }
+  if (!begins_with(data, ids))
+    return invalid_argument(fmt::format("segment_ids {} must be the first dimensions of data {}",
+                                        ids.text(), data.text()));
   return append(PartialShape{segments}, data, ids.rank());
 }
 

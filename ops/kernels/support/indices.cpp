@@ -32,7 +32,7 @@ void sort_by_digits(std::vector<std::uint64_t>& keys, std::uint64_t most) {
 
 }  // namespace
 
-Status check_indices(const Tensor& indices, std::int64_t limit) {
+Status check_indices(const Tensor& indices, std::int64_t limit, std::string_view name) {
   Status status;
   with_indices(indices, [&](const auto* at) {
     const std::int64_t n = indices.elements();
@@ -46,10 +46,17 @@ Status check_indices(const Tensor& indices, std::int64_t limit) {
       std::int64_t i = begin;
       while (!outside(i)) ++i;
       status =
-          invalid_argument(fmt::format("indices[{}] = {} is outside [0, {})", i, at[i], limit));
+          invalid_argument(fmt::format("{}[{}] = {} is outside [0, {})", name, i, at[i], limit));
     }
   });
   return status;
+}
+
+bool begins_with(const PartialShape& data, const PartialShape& first) {
+  if (first.rank() > data.rank()) return false;
+  for (int d = 0; d < first.rank(); ++d)
+    if (data.known(d) && first.known(d) && data.dim(d) != first.dim(d)) return false;
+  return true;
 }
 
 Expected<PartialShape> append(const PartialShape& a, const PartialShape& b, int from) {

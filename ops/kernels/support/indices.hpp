@@ -22,8 +22,11 @@ void with_indices(const Tensor& indices, F&& f) {
     f(indices.data<std::int64_t>());
 }
 
-// invalid_argument naming the first index outside [0, limit).
-Status check_indices(const Tensor& indices, std::int64_t limit);
+// invalid_argument naming the first index outside [0, limit), as one of `name`.
+Status check_indices(const Tensor& indices, std::int64_t limit, std::string_view name = "indices");
+
+// Whether the first dimensions of `data` may be those of `first`. REQUIRES: known ranks.
+bool begins_with(const PartialShape& data, const PartialShape& first);
 
 // The dimensions of `a`, then those of `b` from dimension `from` on.
 Expected<PartialShape> append(const PartialShape& a, const PartialShape& b, int from);
