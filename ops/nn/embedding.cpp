@@ -11,10 +11,6 @@ namespace troupe::nn {
 
 namespace {
 
-void check_table(const Table& table, const Site& site) {
-  if (table.empty()) throw Error(invalid_argument("embedding_lookup: the table is empty").at(site));
-}
-
 void check_bags(const Bags& bags, const Site& site) {
   check_given("embedding_lookup: the ids of the bags", bags.ids, site);
   check_given("embedding_lookup: the bags of the ids", bags.bag, site);
@@ -28,7 +24,7 @@ void check_bags(const Bags& bags, const Site& site) {
 }  // namespace
 
 Output embedding_lookup(const Table& table, Output ids, Site site) {
-  check_table(table, site);
+  check_given("embedding_lookup: the table", table, site);
   check_given("embedding_lookup: the ids", ids, site);
   return table.rows(ids, std::move(site));
 }
@@ -58,7 +54,7 @@ Bags bags(Output ids, Output lengths, Site site) {
 
 Output embedding_lookup(const Table& table, const Bags& bags, const LookupOptions& options,
                         Site site) {
-  check_table(table, site);
+  check_given("embedding_lookup: the table", table, site);
   check_bags(bags, site);
   const auto sums = [&](Output x) { return unsorted_segment_sum(x, bags.bag, bags.count, site); };
   Output rows = table.rows(bags.ids, site);

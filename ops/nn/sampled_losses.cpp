@@ -20,11 +20,8 @@ Candidates candidates_of(const Drawn& drawn) {
 void check_all(std::string what, const Table& weights, const Table& biases, Output labels, Output x,
                const Candidates& candidates, const Site& site) {
   what += ": ";
-  for (const Table* table : {&weights, &biases})
-    if (table->empty())
-      throw Error(
-          invalid_argument(what + (table == &weights ? "the weights" : "the biases") + " are empty")
-              .at(site));
+  check_given(what + "the weights", weights, site);
+  check_given(what + "the biases", biases, site);
   check_given(what + "the labels", labels, site);
   check_given(what + "x", x, site);
   check_given(what + "the candidates", candidates.sampled, site);

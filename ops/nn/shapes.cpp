@@ -49,6 +49,10 @@ Output reshape_beside(Output y, Output x, int keep, const std::vector<std::int64
   return reshape(y, concat({first, ints(x, tail, site)}, {}, site), site);
 }
 
+Output reshape_beside(Output y, Output x, const std::vector<std::int64_t>& tail, const Site& site) {
+  return reshape(y, concat({shape(x, {}, site), ints(x, tail, site)}, {}, site), site);
+}
+
 Output with_last(Output x, std::int64_t size, const Site& site) {
   const int last = place_of(x, -1, site);
   if (!x.shape().known(last)) return reshape_beside(x, x, last, {size}, site);

@@ -18,6 +18,9 @@ std::int64_t known_dimension(Output x, int axis, std::string_view what, const Si
 Output reshape_beside(Output y, Output x, int keep, const std::vector<std::int64_t>& tail,
                       const Site& site);
 
+// The same with all dimensions of x, whose rank need not be known.
+Output reshape_beside(Output y, Output x, const std::vector<std::int64_t>& tail, const Site& site);
+
 // x, whose last dimension is `size`: throws Error where it is known to be another, and fails the
 // run where that shows only then.
 Output with_last(Output x, std::int64_t size, const Site& site);

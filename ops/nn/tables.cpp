@@ -48,32 +48,18 @@ void check_partition(std::string_view name, const Shape& shape, const PartitionO
 
 }  // namespace
 
-// Fills a PartitionedVariable.
-class PartsBuilder {
- public:
-  PartsBuilder(const Shape& shape, Partition how) {
-    out_.shape_ = PartialShape(shape);
-    out_.how_ = how;
-  }
-  void add(Variable part) { out_.parts_.push_back(std::move(part)); }
-  PartitionedVariable take() { return std::move(out_); }
-
- private:
-  PartitionedVariable out_;
-};
-
 PartitionedVariable partitioned_variable(std::string_view name, const Shape& shape,
                                          const MakePart& make, const PartitionOptions& options,
                                          Site site) {
   check_partition(name, shape, options, site);
-  PartsBuilder parts(shape, options.how);
+  std::vector<Variable> parts;
   for (std::int64_t p = 0; p < options.shards; ++p) {
     const PartRows rows = rows_of_part(shape.dim(0), options.shards, options.how, p);
     const std::string own = fmt::format("{}/part_{}", name, p);
-    parts.add(
+    parts.push_back(
         make(options.shards == 1 ? name : std::string_view(own), with_rows(shape, rows.count)));
   }
-  return parts.take();
+  return PartitionedVariable(std::move(parts), shape, options.how);
 }
 
 PartitionedVariable partitioned_variable(GraphBuilder& g, std::string_view name, Output initial,
@@ -126,11 +112,12 @@ Output PartitionedVariable::rows(Output ids, Site site) const {
   std::vector<Output> found;
   for (std::size_t p = 0; p < parts_.size(); ++p)
     found.push_back(gather(parts_[p], asked[p], {}, site));
-  const std::vector<std::int64_t> row_dims(shape_.dims().begin() + 1, shape_.dims().end());
-  const Output tail = constant(
-      ids.graph(), Tensor::of<std::int64_t>(Shape{std::int64_t(row_dims.size())}, row_dims), site);
-  return reshape(dynamic_stitch(at, found, site),
-                 concat({troupe::shape(ids, {}, site), tail}, {}, site), site);
+  const auto& dims = shape_.dims();
+  return reshape_beside(dynamic_stitch(at, found, site), ids, {dims.begin() + 1, dims.end()}, site);
+}
+
+void check_given(std::string_view what, const Table& table, const Site& site) {
+  if (table.empty()) throw Error(invalid_argument(std::string(what) + " is empty").at(site));
 }
 
 Output Table::rows(Output ids, Site site) const {

@@ -23,6 +23,9 @@ struct PartitionOptions {
   Partition how = Partition::mod;
 };
 
+// Makes a part of that shape and name.
+using MakePart = std::function<Variable(std::string_view name, const Shape& shape)>;
+
 // A variable [rows, ...] in several: each is placed, trained and saved by itself, on the tasks of a
 // cluster in turn (OSDI paper, 4.2). Parts are as large as each other, or by one row larger. Passed
 // to layers it stands for all rows. Cheap to copy.
@@ -41,7 +44,11 @@ class PartitionedVariable {
   Output rows(Output ids, Site site = Site::here()) const;
 
  private:
-  friend class PartsBuilder;
+  friend PartitionedVariable partitioned_variable(std::string_view, const Shape&, const MakePart&,
+                                                  const PartitionOptions&, Site);
+  PartitionedVariable(std::vector<Variable> parts, const Shape& shape, Partition how)
+      : parts_(std::move(parts)), shape_(shape), how_(how) {}
+
   std::vector<Variable> parts_;
   PartialShape shape_;
   Partition how_ = Partition::mod;
@@ -53,9 +60,7 @@ PartitionedVariable partitioned_variable(GraphBuilder& g, std::string_view name,
                                          const PartitionOptions& options = {},
                                          Site site = Site::here());
 
-// Makes a part of that shape and name.
-using MakePart = std::function<Variable(std::string_view name, const Shape& shape)>;
-// The same for a table that nobody need hold as a whole: each part is made by itself.
+// The same for a table that nobody need hold as a whole: each part is made by itself, in order.
 PartitionedVariable partitioned_variable(std::string_view name, const Shape& shape,
                                          const MakePart& make, const PartitionOptions& options = {},
                                          Site site = Site::here());
@@ -76,5 +81,8 @@ class Table {
   Output whole_;
   PartitionedVariable parts_;
 };
+
+// Throws Error with `what` if the table is empty.
+void check_given(std::string_view what, const Table& table, const Site& site);
 
 }  // namespace troupe::nn
