@@ -14,10 +14,16 @@ gpu_limited() {
   return "$code"
 }
 
-# apart A B: |A - B| / max(1, |B|)
+# gpu_apart A B: |A - B| / max(1, |B|); fails where one is missing
 gpu_apart() {
   awk -v a="$1" -v b="$2" 'BEGIN { if (a == "" || b == "") exit 1
     d = a - b; if (d < 0) d = -d; m = b < 0 ? -b : b; printf "%.2g\n", d / (m > 1 ? m : 1) }'
+}
+
+# A text whose last tenth has a window of char-lstm.
+gpu_text() {
+  awk 'BEGIN { split("the wolf and a bear went to their house in these woods where little pigs said hello", w, " ")
+    srand(1); for (i = 0; i < 1500; ++i) printf "%s%s", w[int(rand() * 17) + 1], i % 9 ? " " : ".\n" }'
 }
 
 # gpu_write FILE < object: into build/gpu, with the label.
@@ -100,8 +106,7 @@ gpu_network() {
 }
 gpu_networks() {
   local text=$gpu_folder/text
-  awk 'BEGIN { split("the wolf and a bear went to their house in these woods where little pigs said hello", w, " ")
-    srand(1); for (i = 0; i < 1500; ++i) printf "%s%s", w[int(rand() * 17) + 1], i % 9 ? " " : ".\n" }' >"$text"
+  gpu_text >"$text"
   gpu_network mnist-mlp 1e-5 --examples 500 --batch 32 --steps 10 &&
     gpu_network mnist-conv 1e-5 --examples 100 --batch 16 --steps 5 &&
     gpu_network cifar-resnet20 1e-3 --examples 40 --batch 8 --steps 3 &&

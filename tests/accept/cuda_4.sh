@@ -3,16 +3,12 @@
 # Not hardware. Each is trained for a few steps: by the CPU; by the GPU; by it again, whose work then
 # begins late and whose threads run in another order.
 source tests/accept/lib.sh
+source tests/gpu.sh  # gpu_apart, gpu_text
 build=$(cd "${BUILD:-build}" && pwd)
 export TROUPE_CUDA_PATH=$build/fake-cuda:$build/fake-nvrtc:- TROUPE_CUDA_CACHE=-
 plain=check=1 disturbed=delay_us=50,seed=3,order=5
 expect "the driver is the fake one" grep -q 'the fake driver' <("$TROUPE" doctor)
 
-# apart A B: |A - B| / max(1, |B|)
-apart() {
-  awk -v a="$1" -v b="$2" 'BEGIN { if (a == "" || b == "") exit
-    d = a - b; if (d < 0) d = -d; m = b < 0 ? -b : b; printf "%.2g\n", d / (m > 1 ? m : 1) }'
-}
 # ended LOG COMMAND...: true if it ends well; else its log is shown.
 ended() {
   local log=$1
@@ -33,7 +29,7 @@ trains() {
     TROUPE_FAKE_CUDA=$plain ended "$scratch/gpu" "${command[@]}" --device CUDA &&
     TROUPE_FAKE_CUDA=$disturbed ended "$scratch/again" "${command[@]}" --device CUDA; then
     local difference
-    difference=$(apart "$(field loss <"$scratch/gpu")" "$(field loss <"$scratch/cpu")")
+    difference=$(gpu_apart "$(field loss <"$scratch/gpu")" "$(field loss <"$scratch/cpu")") || true
     figure "$name: loss of CPU, GPU" \
       "$(field loss <"$scratch/cpu"), $(field loss <"$scratch/gpu") ($((SECONDS - began)) s)"
     expect "$name: the losses are within $bound ($difference)" at_most "$difference" "$bound"
@@ -62,7 +58,7 @@ program() {
   readarray -t gpu < <(numbers "$scratch/gpu")
   figure "$name: losses of CPU, GPU" "${cpu[*]}, ${gpu[*]} ($((SECONDS - began)) s)"
   for ((i = 0; i < ${#cpu[@]}; i++)); do
-    most=$(awk -v a="$most" -v b="$(apart "${gpu[i]:-}" "${cpu[i]}")" \
+    most=$(awk -v a="$most" -v b="$(gpu_apart "${gpu[i]:-}" "${cpu[i]}")" \
       'BEGIN { print (b == "" ? 1e9 : b > a ? b : a) }')
   done
   expect "$name: all losses are there" at_least "${#cpu[@]}" 2
@@ -70,10 +66,8 @@ program() {
   expect "$name: twice the same" cmp -s "$scratch/gpu" "$scratch/again"
 }
 
-# A text whose last tenth has a window of char-lstm.
 text=$scratch/text
-awk 'BEGIN { split("the wolf and a bear went to their house in these woods where little pigs said hello", w, " ")
-  srand(1); for (i = 0; i < 1500; ++i) printf "%s%s", w[int(rand() * 17) + 1], i % 9 ? " " : ".\n" }' >"$text"
+gpu_text >"$text"
 
 trains mnist-mlp 1e-5 mnist-mlp --examples 500 --batch 32 --steps 10
 trains mnist-conv 1e-5 mnist-conv --examples 100 --batch 16 --steps 5
