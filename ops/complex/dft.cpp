@@ -53,6 +53,17 @@ std::complex<To> as(std::complex<From> z) {
 
 }  // namespace
 
+Status check_dft_length(std::int64_t n) {
+  const std::string transform = "a transform of " + std::to_string(n) + " elements";
+  if (n > kLongestDft)
+    return out_of_range(transform + "; it may have " + std::to_string(kLongestDft) + " at most");
+  if (n > kLongestConvolution && !has_small_factors(n))
+    return out_of_range(transform + ", which has a prime factor above " +
+                        std::to_string(kLargestRadix) + "; it may have " +
+                        std::to_string(kLongestConvolution) + " at most");
+  return ok_status();
+}
+
 template <class R>
 struct DftPlan<R>::Tables {
   using Wide = std::complex<double>;
@@ -86,14 +97,8 @@ struct DftPlan<R>::Tables {
 
 template <class R>
 Expected<std::shared_ptr<const DftPlan<R>>> DftPlan<R>::make(std::int64_t n) {
-  if (n < 1 || n > kLongestDft)
-    return out_of_range("a transform of " + std::to_string(n) + " elements; it may have 1 to " +
-                        std::to_string(kLongestDft));
-  if (n > kLongestConvolution && !has_small_factors(n))
-    return out_of_range("a transform of " + std::to_string(n) +
-                        " elements, which has a prime factor above " +
-                        std::to_string(kLargestRadix) + "; it may have " +
-                        std::to_string(kLongestConvolution) + " at most");
+  if (n < 1) return out_of_range("a transform of " + std::to_string(n) + " elements");
+  TROUPE_TRY(check_dft_length(n));
   return or_exhausted(n, [n] {
     auto plan = std::make_shared<DftPlan>();
     plan->n_ = n;

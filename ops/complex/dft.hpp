@@ -19,6 +19,9 @@ namespace troupe {
 inline constexpr std::int64_t kLongestDft = std::int64_t{1} << 28;
 inline constexpr std::int64_t kLongestConvolution = std::int64_t{1} << 22;
 
+// out_of_range for a transform that would be longer.
+Status check_dft_length(std::int64_t n);
+
 // What all transforms of one length share. Immutable; any thread may use it.
 template <class R>
 class DftPlan {

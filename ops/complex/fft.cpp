@@ -37,10 +37,7 @@ Expected<std::vector<std::int64_t>> lengths(const FftOp& op, std::vector<std::in
     for (std::int64_t n : given)
       if (n < 0) return invalid_argument(fmt::format("fft_length {} is negative", n));
   }
-  for (std::int64_t n : given)
-    if (n > kLongestDft)
-      return out_of_range(
-          fmt::format("a transform of {} elements; it may have {} at most", n, kLongestDft));
+  for (std::int64_t n : given) TROUPE_TRY(check_dft_length(n));
   return given;
 }
 
@@ -76,6 +73,7 @@ class FftKernel final : public Kernel {
   Expected<Tensor> transformed(const KernelContext& ctx, const Tensor& x) {
     switch (op_.kind) {
       case Kind::complex: {
+        for (std::int64_t n : last_of(x.shape())) TROUPE_TRY(check_dft_length(n));
         TROUPE_TRY(Tensor w, resized(ctx, x, x.shape()));
         const int last = x.rank() - 1;
         for (int i = 0; i < op_.rank; ++i)
