@@ -10,12 +10,16 @@ namespace {
 
 Tensor slow_matmul(const Tensor& a, const Tensor& b, bool ta, bool tb) {
   std::int64_t m = a.dim(ta), k = a.dim(!ta), n = b.dim(!tb);
-  Tensor c = Tensor::zeros(DType::f64, Shape{m, n}).value();
+  Tensor c = Tensor::make(DType::f64, Shape{m, n}).value();
+  const double *x = a.data<double>(), *y = b.data<double>();
+  double* z = c.mutable_data<double>();
   for (std::int64_t i = 0; i < m; ++i)
-    for (std::int64_t j = 0; j < n; ++j)
+    for (std::int64_t j = 0; j < n; ++j) {
+      double sum = 0;
       for (std::int64_t p = 0; p < k; ++p)
-        c.mutable_data<double>()[i * n + j] += a.data<double>()[ta ? p * m + i : i * k + p] *
-                                               b.data<double>()[tb ? j * k + p : p * n + j];
+        sum += x[ta ? p * m + i : i * k + p] * y[tb ? j * k + p : p * n + j];
+      z[i * n + j] = sum;
+    }
   return c;
 }
 
