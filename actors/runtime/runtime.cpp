@@ -16,6 +16,7 @@
 #include "actors/runtime/worker_process.hpp"
 #include "actors/worker/worker_actor.hpp"
 #include "core/processors.hpp"
+#include "core/threads.hpp"
 #include "ops/isa.hpp"
 
 namespace troupe {
@@ -23,6 +24,10 @@ namespace {
 
 // At most two threads: actors do not compute, and most of a short step is waking an idle thread.
 std::size_t actor_threads() { return std::size_t(std::min(2, usable_processors())); }
+
+// Beside those and the lanes of devices: CAF's clock and printer, actors with a thread of their
+// own, and those that send and receive.
+constexpr int kOtherThreads = 10;
 
 // Everything in one process: the master and its one worker need no network.
 class LocalRuntime final : public Runtime {
@@ -143,13 +148,17 @@ ProcessTimeline end_recording(Trace& trace) {
 Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& cluster, TaskId task) {
   std::vector<std::unique_ptr<Device>> devices;
   const DeviceTypes& types = ops::builtin().devices;
+  const int lanes = cluster.threads > 0 ? cluster.threads : usable_processors();
+  TROUPE_TRY(threads_can_start(lanes * int(cluster.devices.size()) + int(actor_threads()) +
+                               kOtherThreads));
   std::map<std::string, int> of_type;
   for (const std::string& type : cluster.devices) {
     auto text =
         fmt::format("/job:worker/task:{}/device:{}:{}", number(task), type, of_type[type]++);
     TROUPE_TRY(DeviceName name, DeviceName::parse(text));
-    TROUPE_TRY(auto device,
-               types.make(name, {cluster.threads, cluster.fake_seed, cluster.fake_memory}));
+    TROUPE_TRY(auto device, unless_no_thread([&] {
+                 return types.make(name, {cluster.threads, cluster.fake_seed, cluster.fake_memory});
+               }));
     devices.push_back(std::move(device));
   }
   if (devices.empty()) return invalid_argument("a worker needs a device");
@@ -161,8 +170,10 @@ namespace {
 Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor_system* system,
                                               Runtime::Hooks hooks) {
   TROUPE_TRY(ops::ready());
-  if (cluster.workers > 0 || cluster.wait_for > 0)
+  if (cluster.workers > 0 || cluster.wait_for > 0) {
+    TROUPE_TRY(threads_can_start(int(actor_threads()) + kOtherThreads));
     return start_cluster(cluster, system, std::move(hooks));
+  }
   TROUPE_TRY(auto devices, make_devices(cluster, TaskId{0}));
   auto runtime = std::make_unique<LocalRuntime>(
       std::move(devices), system ? nullptr : actor_config(), system, std::move(hooks.fault));
@@ -181,9 +192,14 @@ Expected<std::unique_ptr<Runtime>> Runtime::start(const Cluster& cluster, caf::a
   become_worker_if_started_as_one();
   if (!cluster.join.empty()) return become_worker_of(cluster);
   TROUPE_TRY(cluster.check());
-  Expected<std::unique_ptr<Runtime>> started = cancelled("not started");
-  std::thread([&] { started = start_here(cluster, system, std::move(hooks)); }).join();
-  return started;
+  using Started = Expected<std::unique_ptr<Runtime>>;
+  return unless_no_thread([&]() -> Started {
+    Started started = cancelled("not started");
+    std::thread([&] {
+      started = unless_no_thread([&] { return start_here(cluster, system, std::move(hooks)); });
+    }).join();
+    return started;
+  });
 }
 
 void Runtime::abandon(std::unique_ptr<Runtime> runtime, bool actors_end) {

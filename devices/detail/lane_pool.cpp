@@ -30,17 +30,27 @@ thread_local bool inside_chunk = false;
 LanePool::LanePool(int lanes, std::function<void()> on_start) : on_start_(std::move(on_start)) {
   TROUPE_CHECK(lanes >= 1, "a pool has at least one lane");
   for (int i = 0; i < lanes; ++i) lanes_.push_back(std::make_unique<Lane>(*this, i));
-  for (auto& lane : lanes_) lane->thread_ = std::thread([this, &lane] { run(*lane); });
+  try {
+    for (auto& lane : lanes_) lane->thread_ = std::thread([this, &lane] { run(*lane); });
+  } catch (...) {  // there is no thread for one of them
+    end();
+    throw;
+  }
 }
 
-LanePool::~LanePool() {
+void LanePool::end() {
   stopping_.store(true);
   announce(count());
   {
     std::unique_lock lock(mutex_);
     returned_.wait(lock, [&] { return lent_ == 0; });
   }
-  for (auto& lane : lanes_) lane->thread_.join();
+  for (auto& lane : lanes_)
+    if (lane->thread_.joinable()) lane->thread_.join();
+}
+
+LanePool::~LanePool() {
+  end();
   TROUPE_CHECK(bursts_.empty(), "a launched burst runs, also while shutting down");
 }
 

@@ -86,6 +86,7 @@ class LanePool {
     std::thread thread_;
   };
 
+  void end();
   void run(Lane& lane);
   bool help_any(const Lane& lane, Done done = nullptr);
   static bool help(Job& job, Done done);

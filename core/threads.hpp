@@ -1,0 +1,28 @@
+// Whether a process may have more threads.
+#pragma once
+
+#include <system_error>
+#include <type_traits>
+
+#include "core/status.hpp"
+
+namespace troupe {
+
+// ok if `count` more threads can live at once: they are started, and end. Else resource_exhausted,
+// which says how many could. CAF ends the process where it cannot start a thread of its own, so
+// whoever makes an actor system asks before.
+Status threads_can_start(int count);
+
+Status no_thread(const std::system_error& error);  // resource_exhausted
+
+// What `work` returns, an Expected or a Status: no_thread() if it cannot start a thread.
+template <class Work>
+std::invoke_result_t<Work> unless_no_thread(Work&& work) {
+  try {
+    return work();
+  } catch (const std::system_error& error) {
+    return no_thread(error);
+  }
+}
+
+}  // namespace troupe
