@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "core/buffer.hpp"
 #include "core/name.hpp"
@@ -73,6 +74,11 @@ class Device {
   // Whether the first ticket that fails is that of the work to blame. If not, all of which it was
   // not known that it was done fails with it.
   virtual bool locates_failures() const { return true; }
+
+  // Why nothing runs on this device any more as long as this process lives; ok: it works.
+  virtual Status failure() const { return ok_status(); }
+  // Of an error for want of its memory: what is in use, and by what. Empty: it does not know.
+  virtual std::string memory_text() const { return {}; }
 
   // How much memory in space() there is; 0: as much as anybody asks for.
   virtual std::size_t memory_size() const { return 0; }

@@ -1,6 +1,7 @@
 #include "devices/cuda/cuda_device.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -31,7 +32,8 @@ class Cuda final : public CudaDevice {
  public:
   Cuda(DeviceName name, const CudaOptions& options, cuda::ContextPtr context, std::size_t memory)
       : streams_(std::move(name), context,
-                 options.spin.value_or(usable_processors() > kProcessorsToSpin)),
+                 options.spin.value_or(usable_processors() > kProcessorsToSpin),
+                 options.synchronous.value_or(false)),
         memory_(new cuda::GpuMemory(context, memory)),
         host_(make_arena(0, cuda::pinned_pages(context))),
         lanes_(std::make_unique<detail::LanePool>(options.lanes)),
@@ -42,9 +44,10 @@ class Cuda final : public CudaDevice {
   ~Cuda() override { shut_down(); }
 
   Status open() {
-    TROUPE_TRY(kernels_, CudaStream::make(streams_));
-    TROUPE_TRY(uploads_, CudaStream::make(streams_));
-    TROUPE_TRY(downloads_, CudaStream::make(streams_));
+    const std::string device = streams_.name.text();
+    TROUPE_TRY(kernels_, CudaStream::make(streams_, "kernels on " + device));
+    TROUPE_TRY(uploads_, CudaStream::make(streams_, "uploads to " + device));
+    TROUPE_TRY(downloads_, CudaStream::make(streams_, "downloads from " + device));
     return ok_status();
   }
 
@@ -74,6 +77,8 @@ class Cuda final : public CudaDevice {
   std::size_t bytes_in_use() const override { return memory_->bytes_in_use(); }
   std::size_t peak_bytes() const override { return memory_->peak_bytes(); }
   void reset_peak() override { memory_->reset_peak(); }
+  Status failure() const override;
+  std::string memory_text() const override { return memory_->text(streams_.name.text()); }
 
  private:
   Ticket upload(const Tensor& src, const Tensor& dst);
@@ -87,7 +92,7 @@ class Cuda final : public CudaDevice {
 
   const cuda::Driver& driver() const { return streams_.context->driver(); }
 
-  cuda::Streams streams_;
+  mutable cuda::Streams streams_;  // its mutex
   const cuda::GpuMemoryPtr memory_;
   const ArenaPtr host_;
   std::unique_ptr<CudaStream> kernels_, uploads_, downloads_;
@@ -211,6 +216,14 @@ Status Cuda::launch_kernel(const KernelLaunch& launch) {
   return ok_status();
 }
 
+// The first that knows of it.
+Status Cuda::failure() const {
+  std::lock_guard lock(streams_.mutex);
+  for (const CudaStream* stream : streams_.all)
+    if (Status status = stream->failure(); !status.ok()) return status;
+  return memory_->failure();
+}
+
 void Cuda::shut_down() {
   // Work that nobody has asked for yet is over only when its event tells so.
   const auto idle = [&] {
@@ -234,6 +247,15 @@ void Cuda::shut_down() {
   products_.reset();
 }
 
+// TROUPE_CUDA_SYNC
+Expected<bool> synchronous() {
+  const char* text = std::getenv("TROUPE_CUDA_SYNC");
+  const std::string_view word = text ? text : "";
+  if (word.empty() || word == "0") return false;
+  if (word == "1") return true;
+  return invalid_argument("TROUPE_CUDA_SYNC is '" + std::string(word) + "', not 1 or 0");
+}
+
 // Room for what the driver and libraries take later.
 std::size_t most_of(std::size_t free) {
   constexpr std::size_t kRoom = std::size_t{512} << 20;
@@ -243,6 +265,9 @@ std::size_t most_of(std::size_t free) {
 }  // namespace
 
 Expected<std::unique_ptr<CudaDevice>> make_cuda_device(DeviceName name, CudaOptions options) {
+  if (!options.synchronous) {
+    TROUPE_TRY(options.synchronous, synchronous());
+  }
   TROUPE_TRY(cuda::Driver driver, cuda::open_driver(options.search));
   TROUPE_TRY(auto context, cuda::Context::make(std::move(driver), options.ordinal));
   context->enter();

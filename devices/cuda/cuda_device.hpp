@@ -21,6 +21,9 @@ struct CudaOptions {
   // Whether threads look at an event again and again for a while before they sleep. By default
   // where there are more than 4 processors.
   std::optional<bool> spin;
+  // Whether the host waits for each kernel and copy, so that one that fails is known. By default
+  // what TROUPE_CUDA_SYNC says: 1 or 0.
+  std::optional<bool> synchronous;
   cuda::Search search = cuda::Search::standard();  // of the driver
 };
 
@@ -38,6 +41,8 @@ struct KernelLaunch {
 // from host_allocator() is copied through such memory.
 //
 // An error of the GPU fails all streams for good: no later device of this process would do better.
+// What is issued while a NamedWork is recorded is timed by the GPU's clock, and is a span on the
+// lines "kernels on", "uploads to" and "downloads from" the device. Nothing is timed otherwise.
 // The destructor runs everything issued and launched before, and what that issues and launches; it
 // must not run on a thread of the device.
 class CudaDevice : public Device {

@@ -50,6 +50,8 @@ struct DriverTable {
   Result (*cuEventRecord)(EventHandle, StreamHandle) = nullptr;
   Result (*cuEventQuery)(EventHandle) = nullptr;
   Result (*cuEventSynchronize)(EventHandle) = nullptr;
+  // The name of all versions since CUDA 2; newer headers call a later one.
+  Result (*cuEventElapsedTime)(float* milliseconds, EventHandle from, EventHandle to) = nullptr;
 
   Result (*cuModuleLoadData)(ModuleHandle*, const void* image) = nullptr;
   Result (*cuModuleUnload)(ModuleHandle) = nullptr;
@@ -91,6 +93,7 @@ struct DriverTable {
     visit("cuEventRecord", self.cuEventRecord);
     visit("cuEventQuery", self.cuEventQuery);
     visit("cuEventSynchronize", self.cuEventSynchronize);
+    visit("cuEventElapsedTime", self.cuEventElapsedTime);
     visit("cuModuleLoadData", self.cuModuleLoadData);
     visit("cuModuleUnload", self.cuModuleUnload);
     visit("cuModuleGetFunction", self.cuModuleGetFunction);

@@ -1,17 +1,24 @@
 #include "devices/cuda/memory.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
+#include "core/byte_count.hpp"
 #include "core/log.hpp"
 #include "devices/detail/extents.hpp"
+#include "devices/named_work.hpp"
 
 namespace troupe::cuda {
 namespace {
 
 constexpr std::size_t kPage = 4096;
+constexpr std::size_t kMostTold = 5;
 constexpr std::size_t kFirstPiece = std::size_t{2} << 20, kLargestPiece = std::size_t{1} << 30;
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
@@ -51,9 +58,13 @@ class PinnedPages final : public PageSource {
 // everything on the GPU.
 class GpuMemory::Pages final : public PageSource {
  public:
-  Pages(ContextPtr context, std::size_t cap, const std::atomic<std::uint64_t>& issued,
-        std::atomic<std::uint64_t>& recut)
-      : context_(std::move(context)), cap_(cap), issued_(issued), recut_(recut) {}
+  explicit Pages(GpuMemory& memory)
+      : context_(memory.context_),
+        cap_(memory.cap_),
+        issued_(memory.issued_),
+        recut_(memory.recut_),
+        taken_(memory.taken_),
+        refusal_(memory.refusal_) {}
   ~Pages() override {
     context_->enter();
     for (const DeviceAddress piece : pieces_) context_->driver().cuMemFree_v2(piece);
@@ -79,9 +90,12 @@ class GpuMemory::Pages final : public PageSource {
     for (std::size_t size : {std::min(std::max(bytes, next_), left), bytes}) {
       if (size < bytes) continue;
       DeviceAddress piece = 0;
-      if (context_->driver().cuMemAlloc_v2(&piece, size + kPage) != kSuccess) continue;
+      const Result result = context_->driver().cuMemAlloc_v2(&piece, size + kPage);
+      refusal_.store(result);
+      if (result != kSuccess) continue;
       pieces_.push_back(piece);
       held_ += size;
+      taken_.store(held_);
       next_ = std::min(2 * std::max(next_, size), kLargestPiece);
       free_.add((piece + kPage - 1) / kPage * kPage, size / kPage * kPage);
       return true;
@@ -93,14 +107,17 @@ class GpuMemory::Pages final : public PageSource {
   const std::size_t cap_;
   const std::atomic<std::uint64_t>& issued_;
   std::atomic<std::uint64_t>& recut_;
+  std::atomic<std::size_t>& taken_;
+  std::atomic<Result>& refusal_;
   std::vector<DeviceAddress> pieces_;
   std::size_t held_ = 0, next_ = kFirstPiece;
   detail::Extents free_;
 };
 
 GpuMemory::GpuMemory(ContextPtr context, std::size_t cap)
-    : cap_(cap),
-      arena_(make_arena(cap, std::make_unique<Pages>(std::move(context), cap, issued_, recut_))) {}
+    : context_(std::move(context)),
+      cap_(cap),
+      arena_(make_arena(cap, std::make_unique<Pages>(*this))) {}
 
 void* GpuMemory::allocate(std::size_t bytes) {
   void* data = arena_->allocate(bytes);
@@ -111,13 +128,18 @@ void* GpuMemory::allocate(std::size_t bytes) {
   Use& use = uses_.try_emplace(data, Use{recut_.load(), 0}).first->second;
   use.freed = std::max(use.freed, recut_.load());
   use.allocated = issued_.load();
+  use.bytes = Arena::block_size(bytes);
+  const NamedWork* work = NamedWork::current();
+  use.node = work ? work->name() : std::string_view();
   return data;
 }
 
 void GpuMemory::deallocate(void* data, std::size_t bytes) noexcept {
   {
     std::lock_guard lock(mutex_);
-    uses_.find(data)->second.freed = issued_.load();
+    Use& use = uses_.find(data)->second;
+    use.freed = issued_.load();
+    use.bytes = 0;
   }
   arena_->deallocate(data, bytes);
   drop();  // last: this may go with it
@@ -129,6 +151,45 @@ std::uint64_t GpuMemory::may_use_after(const void* block) {
   const auto use = uses_.find(block);
   if (use == uses_.end() || use->second.allocated != issued) return issued;
   return use->second.freed;
+}
+
+std::string GpuMemory::text(const std::string& device) {
+  struct Holder {
+    std::size_t bytes = 0, tensors = 0;
+  };
+  std::map<std::string, Holder> by_node;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [block, use] : uses_) {
+      if (use.bytes == 0) continue;
+      Holder& holder = by_node[use.node];
+      holder.bytes += use.bytes;
+      ++holder.tensors;
+    }
+  }
+  std::vector<std::pair<std::string, Holder>> holders(by_node.begin(), by_node.end());
+  std::stable_sort(holders.begin(), holders.end(),
+                   [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+  const std::size_t used = bytes_in_use(), taken = taken_.load();
+  std::string text =
+      fmt::format("{} of {} of {} are in use, {} more are cached", byte_count_text(used),
+                  byte_count_text(cap_), device, byte_count_text(taken - std::min(taken, used)));
+  if (const Result refusal = refusal_.load(); refusal != kSuccess)
+    text += ", " + context_->check(refusal, "cuMemAlloc").message();
+  if (holders.size() > kMostTold) holders.resize(kMostTold);
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    const auto& [node, holder] = holders[i];
+    text += fmt::format("{}{} by {}", i == 0 ? "; the most is held: " : ", ",
+                        byte_count_text(holder.bytes), node.empty() ? "no node" : "'" + node + "'");
+    if (holder.tensors > 1) text += fmt::format(" ({} tensors)", holder.tensors);
+  }
+  return text;
+}
+
+Status GpuMemory::failure() const {
+  const Result refusal = refusal_.load();
+  if (refusal == kSuccess || refusal == kOutOfMemory) return ok_status();
+  return context_->check(refusal, "cuMemAlloc");
 }
 
 void GpuMemory::drop() noexcept {

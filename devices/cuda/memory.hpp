@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 
 #include "devices/arena.hpp"
@@ -40,22 +41,33 @@ class GpuMemory final : public Allocator {
   std::size_t bytes_in_use() const { return arena_->bytes_in_use(); }
   std::size_t peak_bytes() const { return arena_->peak_bytes(); }
   void reset_peak() { arena_->reset_peak(); }
+  // What is in use, and by which nodes (NamedWork): "7 MiB of 7.2 MiB of DEVICE are in use, ...".
+  std::string text(const std::string& device);
+  // Of the driver, which refused memory for another reason than that there is none: the GPU has
+  // failed.
+  Status failure() const;
   void retire() noexcept { drop(); }
 
  private:
-  // What had been issued when a block was freed last, and when it was handed out.
+  // What had been issued when a block was freed last, and when it was handed out. Of a block in use
+  // its size, and the node that took it.
   struct Use {
     std::uint64_t freed = 0, allocated = 0;
+    std::size_t bytes = 0;
+    std::string node;
   };
   class Pages;
 
   ~GpuMemory() override = default;
   void drop() noexcept;
 
+  const ContextPtr context_;
   const std::size_t cap_;
   std::atomic<std::uint64_t> issued_{0};
-  std::atomic<std::uint64_t> recut_{0};  // issued when pages were last given back
-  std::atomic<std::size_t> holders_{1};  // the device and every block
+  std::atomic<std::size_t> taken_{0};      // bytes, of the driver
+  std::atomic<Result> refusal_{kSuccess};  // the driver's last
+  std::atomic<std::uint64_t> recut_{0};    // issued when pages were last given back
+  std::atomic<std::size_t> holders_{1};    // the device and every block
   std::mutex mutex_;
   std::unordered_map<const void*, Use> uses_;  // of every block there ever was
   ArenaPtr arena_;
@@ -66,8 +78,8 @@ struct RetireGpuMemory {
 };
 using GpuMemoryPtr = std::unique_ptr<GpuMemory, RetireGpuMemory>;
 
-// Host memory that the GPU reads and writes by itself, while the host goes on. Where the driver pins
-// none it is of the heap: copies then make the host wait.
+// Host memory that the GPU reads and writes by itself, while the host goes on. Where the driver
+// pins none it is of the heap: copies then make the host wait.
 std::unique_ptr<PageSource> pinned_pages(ContextPtr context);
 
 }  // namespace troupe::cuda

@@ -1,5 +1,6 @@
 #include "devices/cuda/stream.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -13,21 +14,22 @@ constexpr std::chrono::microseconds kSpin{50};
 
 }  // namespace
 
-Expected<std::unique_ptr<CudaStream>> CudaStream::make(Streams& streams) {
+Expected<std::unique_ptr<CudaStream>> CudaStream::make(Streams& streams, std::string line) {
   const Context& context = *streams.context;
   StreamHandle handle = nullptr;
   context.enter();
   TROUPE_TRY(
       context.check(context.driver().cuStreamCreateWithPriority(&handle, kStreamNonBlocking, 0),
                     "cuStreamCreate"));
-  return std::unique_ptr<CudaStream>(new CudaStream(streams, handle));
+  return std::unique_ptr<CudaStream>(new CudaStream(streams, handle, std::move(line)));
 }
 
-CudaStream::CudaStream(Streams& streams, StreamHandle handle)
+CudaStream::CudaStream(Streams& streams, StreamHandle handle, std::string line)
     : streams_(streams),
       context_(*streams.context),
       id_(std::uint32_t(streams.all.size())),
       handle_(handle),
+      line_(std::move(line)),
       progress_(id_) {
   std::lock_guard lock(streams_.mutex);
   streams_.all.push_back(this);
@@ -37,7 +39,10 @@ CudaStream::CudaStream(Streams& streams, StreamHandle handle)
 CudaStream::~CudaStream() {
   thread_.join();
   context_.enter();
+  for (const Timed& timed : timed_) times_.insert(times_.end(), {timed.begin, timed.end});
+  timed_.clear();
   for (const EventHandle event : events_) context_.driver().cuEventDestroy_v2(event);
+  for (const EventHandle event : times_) context_.driver().cuEventDestroy_v2(event);
   context_.driver().cuStreamDestroy_v2(handle_);
 }
 
@@ -90,12 +95,84 @@ void CudaStream::on_complete(std::uint64_t sequence, std::function<void(Status)>
 Status CudaStream::try_issue(const char* call, Issue call_driver) {
   if (!dead()) {
     context_.enter();
-    Status status = context_.check(call_driver(handle_), call);
+    const NamedWork* work = NamedWork::current();
+    Status status = context_.check(
+        work && work->number() != 0 ? call_timed(work, call_driver) : call_driver(handle_), call);
     if (!status.ok() && record(progress_.issued())) return status;
+    if (status.ok() && streams_.synchronous) {
+      status = context_.check(context_.driver().cuStreamSynchronize(handle_), call);
+      if (!status.ok()) {
+        waits_ = false;
+        progress_.issue();
+        fail(status);
+        return status;
+      }
+    }
   }
   waits_ = false;
   progress_.issue();
   if (progress_.failed()) progress_.abandon({});
+  return ok_status();
+}
+
+// Without events, the work is done all the same, and is no span.
+Result CudaStream::call_timed(const NamedWork* work, Issue call_driver) {
+  auto zero = streams_.clock.zero();
+  const std::int64_t issued_ns = Trace::now_ns();
+  const EventHandle begin = zero.ok() ? record_time() : nullptr;
+  const Result result = call_driver(handle_);
+  const EventHandle end = begin && result == kSuccess ? record_time() : nullptr;
+  if (!end) {
+    if (begin) times_.push_back(begin);
+    return result;
+  }
+  timed_.push_back({begin, end, work->number(), work->run(), issued_ns, std::string(work->name()),
+                    work->trace(), std::move(zero).value()});
+  return result;
+}
+
+// An event with timing that is now issued; null: there is none.
+EventHandle CudaStream::record_time() {
+  const Driver& driver = context_.driver();
+  EventHandle event = nullptr;
+  if (!times_.empty())
+    event = times_.back(), times_.pop_back();
+  else if (driver.cuEventCreate(&event, 0) != kSuccess)
+    return nullptr;
+  if (driver.cuEventRecord(event, handle_) == kSuccess) return event;
+  times_.push_back(event);
+  return nullptr;
+}
+
+// The spans of what is over: one for all that a node issued in a row.
+void CudaStream::record_spans() {
+  const Driver& driver = context_.driver();
+  while (!timed_.empty()) {
+    std::size_t count = 1;
+    while (count < timed_.size() && timed_[count].number == timed_[0].number) ++count;
+    if (driver.cuEventQuery(timed_[count - 1].end) != kSuccess) return;
+    record_span(timed_[0], timed_[count - 1]);
+    for (; count > 0; --count) {
+      times_.insert(times_.end(), {timed_.front().begin, timed_.front().end});
+      timed_.pop_front();
+    }
+  }
+}
+
+// Whatever the clocks say, nothing begins before it was issued or ends after the host knew of it.
+void CudaStream::record_span(const Timed& first, const Timed& last) const {
+  if (!active(first.trace)) return;
+  const auto begin = first.zero->host_ns(first.begin), end = last.zero->host_ns(last.end);
+  if (!begin.ok() || !end.ok()) return;
+  const std::int64_t to = std::min(*end, Trace::now_ns());
+  const std::int64_t from = std::min(std::max(*begin, first.issued_ns), to);
+  first.trace->track(line_).record({.name = first.name, .run = first.run}, from, to);
+}
+
+Status CudaStream::failure() const {
+  if (progress_.failed()) return progress_.failure();
+  for (const Pending& pending : pending_)
+    if (!pending.refused.ok()) return pending.refused;
   return ok_status();
 }
 
@@ -160,6 +237,8 @@ void CudaStream::fail(Status status) {
   for (Pending& pending : pending_)
     if (pending.event) events_.push_back(pending.event);
   pending_.clear();
+  for (const Timed& timed : timed_) times_.insert(times_.end(), {timed.begin, timed.end});
+  timed_.clear();
   progress_.abandon(in_work(std::move(status), progress_.done() + 1, progress_.issued()));
   streams_.changed.notify_all();
 }
@@ -194,6 +273,8 @@ void CudaStream::finish_front(Lock& lock, Result result) {
   if (done.after) done.after();
   done.after = nullptr;
   lock.lock();
+  // Of all streams: who waits for this one may be told of the others' work by it.
+  for (CudaStream* stream : streams_.all) stream->record_spans();
   if (done.refused.ok()) return progress_.finish(done.sequence);
   progress_.finish(done.sequence - 1);
   for (Pending& pending : pending_) events_.push_back(pending.event);

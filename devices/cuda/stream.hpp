@@ -7,13 +7,17 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "core/function_ref.hpp"
+#include "core/trace.hpp"
+#include "devices/cuda/clock.hpp"
 #include "devices/cuda/context.hpp"
 #include "devices/detail/progress.hpp"
 #include "devices/device.hpp"
+#include "devices/named_work.hpp"
 
 namespace troupe::cuda {
 
@@ -22,13 +26,19 @@ class CudaStream;
 // What the streams of one device share. One mutex for all of them: a call of the driver takes a few
 // microseconds, and the driver has a lock of its own.
 struct Streams {
-  Streams(DeviceName device, ContextPtr gpu, bool spinning)
-      : name(std::move(device)), context(std::move(gpu)), spin(spinning) {}
+  Streams(DeviceName device, ContextPtr gpu, bool spinning, bool waiting)
+      : name(std::move(device)),
+        context(std::move(gpu)),
+        spin(spinning),
+        synchronous(waiting),
+        clock(context) {}
 
   const DeviceName name;
   const ContextPtr context;
-  const bool spin;   // before sleeping, while an event has not happened
-  std::mutex mutex;  // guards what follows, and all of the streams
+  const bool spin;         // before sleeping, while an event has not happened
+  const bool synchronous;  // CudaOptions::synchronous
+  std::mutex mutex;        // guards what follows, and all of the streams
+  GpuClock clock;
   std::condition_variable changed;
   std::vector<CudaStream*> all;  // by id
   bool stopping = false;
@@ -48,8 +58,9 @@ class CudaStream final : public Stream {
   using Issue = FunctionRef<Result(StreamHandle)>;
   using Lock = std::unique_lock<std::mutex>;
 
-  // A stream without priority, that never waits for the legacy stream.
-  static Expected<std::unique_ptr<CudaStream>> make(Streams& streams);
+  // A stream without priority, that never waits for the legacy stream. `line` names its line of
+  // timelines.
+  static Expected<std::unique_ptr<CudaStream>> make(Streams& streams, std::string line);
   ~CudaStream() override;  // after streams.stopping
 
   std::uint32_t id() const override { return id_; }
@@ -77,6 +88,8 @@ class CudaStream final : public Stream {
   }
   const detail::StreamProgress& progress() const { return progress_; }
   bool idle() const { return progress_.idle(); }
+  // Why nothing that is issued will be done; ok: it will.
+  Status failure() const;
 
  private:
   // An event, and what is to be done when it has happened.
@@ -87,13 +100,27 @@ class CudaStream final : public Stream {
     Status refused;  // by the driver, of this number
   };
 
-  CudaStream(Streams& streams, StreamHandle handle);
+  // Work between two events with timing, which the node of that number did.
+  struct Timed {
+    EventHandle begin = nullptr, end = nullptr;
+    std::uint64_t number = 0, run = 0;
+    std::int64_t issued_ns = 0;
+    std::string name;
+    std::shared_ptr<Trace> trace;
+    std::shared_ptr<const GpuClock::Zero> zero;
+  };
+
+  CudaStream(Streams& streams, StreamHandle handle, std::string line);
   Pending* event_for(std::uint64_t sequence);
   Pending* record(std::uint64_t sequence);
   const Status* refusal(std::uint64_t sequence) const;
   void refuse(Status status);
   void fail(Status status);
   bool dead() const { return progress_.failed() || refused_; }
+  Result call_timed(const NamedWork* work, Issue call_driver);
+  EventHandle record_time();
+  void record_spans();
+  void record_span(const Timed& first, const Timed& last) const;
   void run();
   void finish_front(Lock& lock, Result result);
   Result await(EventHandle event) const;
@@ -103,9 +130,12 @@ class CudaStream final : public Stream {
   const Context& context_;
   const std::uint32_t id_;
   const StreamHandle handle_;
+  const std::string line_;
   detail::StreamProgress progress_;
   std::deque<Pending> pending_;      // in the order of their events
   std::vector<EventHandle> events_;  // unused ones
+  std::deque<Timed> timed_;          // in the order of their issue
+  std::vector<EventHandle> times_;   // unused ones with timing
   bool waits_ = false;               // for a ticket, with nothing issued since
   bool refused_ = false;             // a number of pending_ is; nothing is issued behind it
   std::thread thread_;

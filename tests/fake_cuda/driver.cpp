@@ -1,8 +1,11 @@
 // The functions that the fake driver exports.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
+#include <thread>
 
 #include "devices/cuda/driver.hpp"
 #include "tests/fake_cuda/emulated.hpp"
@@ -40,6 +43,7 @@ struct Driving {
   std::map<std::string, OpaqueFunction, std::less<>> kernels;
   std::map<char*, std::size_t> pinned;
   std::size_t pageable_copies = 0, modules = 0;
+  std::atomic<std::size_t> timed{0}, most_queued{0};
 };
 
 Driving& driving() {
@@ -83,6 +87,8 @@ Result issue(Gpu& gpu, StreamHandle stream, std::function<Result(Gpu&)> work) {
     stream->known[stream] = number;
   }
   stream->items.push_back({std::move(work), stream, number, stream->known});
+  std::atomic<std::size_t>& most = driving().most_queued;
+  most.store(std::max(most.load(), stream->items.size() + (stream->busy ? 1 : 0)));
   gpu.changed.notify_all();
   return kSuccess;
 }
@@ -92,6 +98,12 @@ void note(Gpu& gpu, DeviceAddress address, std::size_t bytes, bool write, const 
   if (!gpu.options.check) return;
   std::lock_guard lock(gpu.mutex);
   gpu.note(*running(), address, bytes, write, what);
+}
+
+// What TROUPE_FAKE_CUDA says is slow.
+void take_longer(const Gpu& gpu, std::string_view name) {
+  if (const std::uint64_t us = gpu.options.slow_us_of(name); us != 0)
+    std::this_thread::sleep_for(std::chrono::microseconds(us));
 }
 
 // Memory of another GPU, which this one cannot reach.
@@ -193,6 +205,8 @@ std::size_t troupe_fake_count(const char* what) {
   const std::string_view key = what;
   if (key == "pageable_copies") return d.pageable_copies;
   if (key == "modules") return d.modules;
+  if (key == "timed") return d.timed;
+  if (key == "most_queued") return d.most_queued.exchange(0);
   if (key == "pinned") return d.pinned.size();
   if (key == "contexts") return d.contexts.size();
   std::size_t count = 0;
@@ -307,8 +321,9 @@ Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
 Result cuMemAlloc_v2(DeviceAddress* address, std::size_t bytes) {
   return on_gpu([&](Gpu& gpu, auto&) {
     const std::uint64_t number = ++gpu.allocations;
-    if (number == gpu.options.out_of_memory_at || number >= gpu.options.out_of_memory_from)
-      return kOutOfMemory;
+    const bool fault =
+        number == gpu.options.out_of_memory_at || number >= gpu.options.out_of_memory_from;
+    if (fault && gpu.options.happens()) return kOutOfMemory;
     *address = gpu.memory.allocate(bytes);
     return *address != 0 ? kSuccess : kOutOfMemory;
   });
@@ -356,12 +371,14 @@ Result cuMemcpyHtoDAsync_v2(DeviceAddress to, const void* from, std::size_t byte
     }
     if (pinned)
       return issue(gpu, stream, [=](Gpu& g) {
+        take_longer(g, "upload");
         note(g, to, bytes, true, "cuMemcpyHtoDAsync");
         std::memcpy(view, from, bytes);
         return kSuccess;
       });
     const auto* first = static_cast<const char*>(from);
     return issue(gpu, stream, [=, copied = std::vector<char>(first, first + bytes)](Gpu& g) {
+      take_longer(g, "upload");
       note(g, to, bytes, true, "cuMemcpyHtoDAsync");
       std::memcpy(view, copied.data(), copied.size());
       return kSuccess;
@@ -378,6 +395,7 @@ Result cuMemcpyDtoHAsync_v2(void* to, DeviceAddress from, std::size_t bytes, Str
       return kInvalidValue;
     }
     const Result result = issue(gpu, stream, [=](Gpu& g) {
+      take_longer(g, "download");
       note(g, from, bytes, false, "cuMemcpyDtoHAsync");
       std::memcpy(to, view, bytes);
       return kSuccess;
@@ -452,9 +470,9 @@ Result cuStreamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {
     });
   });
 }
-Result cuEventCreate(EventHandle* event, unsigned) {
+Result cuEventCreate(EventHandle* event, unsigned flags) {
   return on_gpu([&](Gpu& gpu, auto&) {
-    *event = new OpaqueEvent(gpu);
+    *event = new OpaqueEvent(gpu, (flags & kEventDisableTiming) == 0);
     gpu.events.insert(*event);
     return kSuccess;
   });
@@ -472,10 +490,12 @@ Result cuEventRecord(EventHandle event, StreamHandle stream) {
     const Result result = issue(gpu, stream, [event, number = ++event->recorded](Gpu& g) {
       std::lock_guard lock(g.mutex);
       event->reached = std::max(event->reached, number);
+      event->time = std::chrono::steady_clock::now();
       g.changed.notify_all();
       return kSuccess;
     });
     if (result == kSuccess) event->known = stream->known;
+    if (result == kSuccess && event->timing) ++driving().timed;
     return result;
   });
 }
@@ -496,6 +516,18 @@ Result cuEventSynchronize(EventHandle event) {
     });
     join(gpu.host, known);
     return gpu.sticky;
+  });
+}
+
+Result cuEventElapsedTime(float* milliseconds, EventHandle from, EventHandle to) {
+  return on_gpu([&](Gpu& gpu, auto&) {
+    for (const EventHandle event : {from, to}) {
+      if (gpu.events.count(event) == 0 || !event->timing || event->recorded == 0)
+        return kInvalidHandle;
+      if (event->reached < event->recorded) return kNotReady;
+    }
+    *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count();
+    return kSuccess;
   });
 }
 
@@ -544,9 +576,11 @@ Result cuLaunchKernel(FunctionHandle function, unsigned grid_x, unsigned grid_y,
     return issue(gpu, stream, [=, a = Arguments(function->sizes, values)](Gpu& g) mutable {
       {
         std::lock_guard lock(g.mutex);
-        if (++g.launches == g.options.launch_error_at) return Result(g.options.error);
+        if (++g.launches == g.options.launch_error_at && g.options.happens())
+          return Result(g.options.error);
         if (!a.translate(g, function->emulated != nullptr)) return kIllegalAddress;
       }
+      if (function->emulated) take_longer(g, function->emulated->name);
       const std::vector<const void*> pointers = a.pointers();
       if (function->emulated) {
         troupe::simt::run(
@@ -599,6 +633,7 @@ namespace {
     .cuEventRecord = cuEventRecord,
     .cuEventQuery = cuEventQuery,
     .cuEventSynchronize = cuEventSynchronize,
+    .cuEventElapsedTime = cuEventElapsedTime,
     .cuModuleLoadData = cuModuleLoadData,
     .cuModuleUnload = cuModuleUnload,
     .cuModuleGetFunction = cuModuleGetFunction,

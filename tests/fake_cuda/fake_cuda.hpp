@@ -10,17 +10,21 @@
 //   memory_mb=N         of each GPU (default 1024)
 //   delay_us=N seed=N   three of four work items begin up to so much later (default 0)
 //   order=N             seed of the order of a kernel's blocks and threads (default 0: one by one)
+//   slow=NAME slow_us=N launches of kernels whose names begin so take so much longer, and copies to
+//                       the host ("download") or from it ("upload")
 //   out_of_memory_at=N  the N-th allocation of device memory finds none, once
 //   out_of_memory_from=N
 //                       that one and all after it
 //   no_pinned=1         there is no pinned host memory
 //   launch_error_at=N error=E
 //                       the N-th launch that runs fails with E (default 700), and everything after
+//   once=FILE           the faults above happen only in the process that makes this file
 //   check=1             work on different streams that touches the same memory, and is not in
 //   order,
 //                       is reported, and memory of another GPU; kernels are seen to touch where
 //                       their arguments point to, or say what they touch
-// The last nine are read when a GPU's context is first retained, the others whenever asked for.
+// Those from memory_mb on are read when a GPU's context is first retained, the others whenever
+// asked for.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +47,9 @@ using Run = cuda::Result (*)(const Launched&);
 // text "fake image", which holds every registered kernel.
 using Register = void (*)(const char* name, Run run, const std::size_t* sizes, int count);
 // troupe_fake_count: "pageable_copies": of host memory that is not pinned, since the library was
-// opened; "contexts", "streams", "events", "modules", "blocks", "pinned": how many there are now.
+// opened; "timed": events that were recorded with timing; "most_queued": items of work that streams
+// had at most at a time; "contexts", "streams", "events", "modules", "blocks", "pinned": how many
+// there are now.
 using Count = std::size_t (*)(const char* what);
 // troupe_fake_reports: what `check` has found since the last call, a line each; of the calling
 // thread's until its next call.

@@ -1,6 +1,8 @@
 #include "tests/fake_cuda/machine.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -45,6 +47,10 @@ Options Options::from_environment() {
   for (std::string entry; std::getline(entries, entry, ',');) {
     const std::size_t equals = std::min(entry.find('='), entry.size());
     const std::string key = entry.substr(0, equals);
+    if (key == "slow" || key == "once") {
+      (key == "slow" ? o.slow : o.once) = entry.substr(std::min(equals + 1, entry.size()));
+      continue;
+    }
     const std::uint64_t value =
         number_of(entry, equals < entry.size() ? entry.substr(equals + 1) : "");
     if (key == "devices")
@@ -71,12 +77,28 @@ Options Options::from_environment() {
       o.out_of_memory_from = value;
     else if (key == "launch_error_at")
       o.launch_error_at = value;
+    else if (key == "slow_us")
+      o.slow_us = value;
     else if (key == "error")
       o.error = int(value);
     else
       refuse("no such key: " + entry);
   }
   return o;
+}
+
+// The file that this process has made is its own from then on.
+bool Options::happens() const {
+  static std::mutex mutex;
+  static std::set<std::string> made;
+  if (once.empty()) return true;
+  std::lock_guard lock(mutex);
+  if (made.count(once) != 0) return true;
+  const int file = open(once.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) return false;
+  close(file);
+  made.insert(once);
+  return true;
 }
 
 Memory::Memory(std::size_t bytes)

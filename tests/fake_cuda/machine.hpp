@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -12,6 +13,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -26,6 +28,14 @@ struct Options {
   std::uint64_t delay_us = 0, seed = 1, order = 0;
   std::uint64_t out_of_memory_at = 0, out_of_memory_from = ~std::uint64_t{0}, launch_error_at = 0;
   int error = cuda::kIllegalAddress;
+  std::string slow, once;
+  // Whether a fault that is due happens here.
+  bool happens() const;
+  std::uint64_t slow_us = 0;
+  // How much longer an item takes.
+  std::uint64_t slow_us_of(std::string_view name) const {
+    return !slow.empty() && name.substr(0, slow.size()) == slow ? slow_us : 0;
+  }
 
   static Options from_environment();  // ends the process on what it does not know
 };
@@ -142,8 +152,10 @@ struct OpaqueStream {
 
 // Recorded so often, and reached by its stream up to one of these times.
 struct OpaqueEvent {
-  explicit OpaqueEvent(fake_cuda::Gpu& g) : gpu(g) {}
+  OpaqueEvent(fake_cuda::Gpu& g, bool t) : gpu(g), timing(t) {}
   fake_cuda::Gpu& gpu;
+  const bool timing;
+  std::chrono::steady_clock::time_point time;  // when it was last reached
   std::uint64_t recorded = 0, reached = 0;
   fake_cuda::Clock known;  // of the last record
 };

@@ -7,6 +7,7 @@
 #include <future>
 #include <random>
 
+#include "devices/named_work.hpp"
 #include "devices/types.hpp"
 #include "tests/contains.hpp"
 #include "tests/devices/conformance.hpp"
@@ -238,6 +239,58 @@ TEST_CASE("CUDA: memory runs out as a status, and is cut anew for other sizes") 
   Gpu once("out_of_memory_at=1");
   Tensor x = once.make(100);  // the next, smaller piece is there
   CHECK(Tensor::same(once.d.to_host(once.d.to_device(full(100, 4))), full(100, 4)));
+}
+
+TEST_CASE("CUDA: a device tells what its memory is used for") {
+  Gpu gpu("memory_mb=16");
+  CHECK(contains(gpu.device->memory_text(), "0 bytes of 14.3 MiB of "));
+  std::vector<Tensor> kept;
+  const auto take = [&](std::string_view node, std::int64_t floats) {
+    const NamedWork work(node);
+    kept.push_back(gpu.make(floats));
+  };
+  for (const char* node : {"small", "large", "large", "middle"})
+    take(node, node[0] == 's' ? 1000 : node[0] == 'm' ? 300'000 : 262'144);
+  kept.push_back(gpu.make(100'000));
+  std::string text = gpu.device->memory_text();
+  INFO(text);
+  CHECK(contains(text, "the most is held: 2 MiB by 'large' (2 tensors), 1.2 MiB by 'middle', "));
+  CHECK(contains(text, " by no node, 4 KiB by 'small'"));
+  CHECK(contains(text, " are cached"));
+  CHECK_FALSE(contains(text, "cuMemAlloc"));
+  kept.erase(kept.begin() + 1, kept.end());
+  CHECK(contains(gpu.device->memory_text(), "the most is held: 4 KiB by 'small'"));
+  CHECK_FALSE(contains(gpu.device->memory_text(), "large"));
+  const auto refused = Tensor::make(DType::f32, Shape{4 << 20}, gpu.device->allocator());
+  CHECK_FALSE(refused.ok());
+  CHECK(gpu.device->failure().ok());
+}
+
+TEST_CASE("CUDA: a device that has failed says so") {
+  Gpu gpu("launch_error_at=1");
+  Tensor x = gpu.d.to_device(full(10, 0)), y = gpu.make(10);
+  CHECK(gpu.device->failure().ok());
+  CHECK(gpu.add_to(x, 1, y).ok());
+  const Ticket last = gpu.device->stream().mark();
+  CHECK_FALSE(gpu.d.wait(last).ok());
+  CHECK(contains(gpu.device->failure().text(), "CUDA_ERROR_ILLEGAL_ADDRESS"));
+  // More than the first piece, so that the driver is asked.
+  CHECK_FALSE(Tensor::make(DType::f32, Shape{1 << 20}, gpu.device->allocator()).ok());
+  CHECK(contains(gpu.device->memory_text(), "cuMemAlloc: CUDA_ERROR_ILLEGAL_ADDRESS"));
+}
+
+TEST_CASE("CUDA: a device whose host waits says which launch fails") {
+  CudaOptions options;
+  options.synchronous = true;
+  Gpu gpu(test::make_cuda_on_fake(device_name("cuda"), "delay_us=50,launch_error_at=3", options)
+              .value());
+  Tensor x = gpu.d.to_device(full(10, 0)), y = gpu.make(10);
+  CHECK(gpu.add_to(x, 1, y).ok());
+  CHECK(gpu.add_to(y, 1, x).ok());
+  const Status failed = gpu.add_to(x, 1, y);
+  CHECK(contains(failed.text(), "CUDA_ERROR_ILLEGAL_ADDRESS"));
+  CHECK_FALSE(gpu.device->failure().ok());
+  CHECK_FALSE(gpu.d.wait(gpu.device->stream().mark()).ok());
 }
 
 TEST_CASE("CUDA: an error of the GPU fails all that was not known to be done, on every stream") {

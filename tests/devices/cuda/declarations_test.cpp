@@ -19,6 +19,13 @@
 
 using namespace troupe;
 
+#ifdef TROUPE_CUDA_HEADERS
+// Headers since CUDA 12.8 mean a later version of it, with the same arguments, which older drivers
+// lack.
+using ElapsedTime = decltype(&::cuEventElapsedTime);
+#undef cuEventElapsedTime
+#endif
+
 #ifndef TROUPE_CUDA_HEADERS
 
 TEST_CASE("CUDA: the declarations are those of the headers") {
@@ -147,6 +154,7 @@ TEST_CASE("CUDA: the declarations are those of the headers") {
   compare<decltype(D::cuEventQuery), decltype(&::cuEventQuery)>("cuEventQuery", done);
   compare<decltype(D::cuEventSynchronize), decltype(&::cuEventSynchronize)>("cuEventSynchronize",
                                                                             done);
+  compare<decltype(D::cuEventElapsedTime), ElapsedTime>("cuEventElapsedTime", done);
   compare<decltype(D::cuModuleLoadData), decltype(&::cuModuleLoadData)>("cuModuleLoadData", done);
   compare<decltype(D::cuModuleUnload), decltype(&::cuModuleUnload)>("cuModuleUnload", done);
   compare<decltype(D::cuModuleGetFunction), decltype(&::cuModuleGetFunction)>("cuModuleGetFunction",

@@ -1,0 +1,43 @@
+// NamedWork: names what a thread issues to devices.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "core/trace.hpp"
+
+namespace troupe {
+
+// While it lives, memory that its thread takes from a device is taken for this node, and work that
+// it issues is the node's. CudaDevice names holders of its memory so; with a recorder that is
+// active it also records when the GPU did the work. Other devices ignore it.
+class NamedWork {
+ public:
+  // The name lives as long as this. Without a run and a recorder they are those of the one outside.
+  explicit NamedWork(std::string_view name, std::uint64_t run = 0,
+                     std::shared_ptr<Trace> trace = nullptr);
+  ~NamedWork();
+  NamedWork(const NamedWork&) = delete;
+  NamedWork& operator=(const NamedWork&) = delete;
+
+  std::string_view name() const { return name_; }
+  std::uint64_t run() const { return run_; }
+  const std::shared_ptr<Trace>& trace() const { return trace_; }
+  // Tells it from all others that are recorded; 0: it is not.
+  std::uint64_t number() const { return number_; }
+
+  // The calling thread's, or null.
+  static const NamedWork* current() { return current_; }
+
+ private:
+  static thread_local const NamedWork* current_;
+
+  const NamedWork* const outer_;
+  const std::string_view name_;
+  const std::uint64_t run_;
+  const std::shared_ptr<Trace> trace_;
+  const std::uint64_t number_;
+};
+
+}  // namespace troupe
