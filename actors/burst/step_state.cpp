@@ -105,6 +105,7 @@ Status StepState::State::start(StepInput step_input, StepOutbox& step_outbox) {
   failure.reset();
   progress.reset(input.run);
   tickets.reset();
+  work.reset(input.trace_run, input.trace);
   channels.reset(step_outbox);
   requests.reset();
   started = over = false;
@@ -167,6 +168,8 @@ StepResult StepState::State::end() {
   calls.shrink();
   input.feeds.clear();
   input.memory.reset();
+  input.trace.reset();
+  work.reset(0, nullptr);
   memory.count(nullptr);
   return out;
 }

@@ -25,7 +25,9 @@ std::uint64_t run_hash(CommitNumber snapshot, std::uint64_t k);
 struct StepInput {
   std::uint64_t run = 0;        // run_hash(R, k)
   std::uint64_t trace_run = 0;  // names the run in timelines
-  std::vector<Tensor> feeds;    // one per Plan::feeds, in that order; in the slot's memory space
+  // Where an asynchronous device records when it did the step's work; null: nowhere.
+  std::shared_ptr<Trace> trace = nullptr;
+  std::vector<Tensor> feeds;  // one per Plan::feeds, in that order; in the slot's memory space
   // The step's memory account in this process, over all its partitions; null: no limit. A step
   // above the limit is resource_exhausted, and its status names the largest holders in this
   // partition.

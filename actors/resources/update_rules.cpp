@@ -7,6 +7,8 @@
 #include <set>
 
 #include "devices/kernel_call.hpp"
+#include "devices/named_work.hpp"
+#include "devices/out_of_memory.hpp"
 #include "graph/import.hpp"
 #include "graph/node_query.hpp"
 
@@ -213,7 +215,8 @@ Status apply(const WriteReduction& reduction, std::vector<Tensor> operands,
   const KernelPlace place{.device = &device, .lanes = &lanes};
   setup.place = &place;
   KernelContext context(setup);
-  TROUPE_TRY(call_kernel(*rule.kernel, context));
+  if (Status status = call_kernel(*rule.kernel, context); !status.ok())
+    return status.in("in node '" + rule.node + "'");
   for (std::size_t t = 0; t < targets; ++t)
     values[reduction.targets[t]] = std::move(slots[inputs + t].tensor);
   return ok_status();
@@ -241,6 +244,40 @@ Status check_types(const LoggedWrite& write, std::span<const VariableMeta> targe
   for (std::size_t o = 0; o < write.operands.size(); ++o)
     TROUPE_TRY(check(targets.size() + o, write.operands[o].dtype(), {}));
   return ok_status();
+}
+
+// Memory for what the reductions join, which they keep, and for new values of variables.
+Expected<std::vector<Tensor>> room_for(std::span<const VariableMeta> variables,
+                                       std::vector<WriteReduction>& reductions, Device& device) {
+  std::set<std::uint32_t> updated;
+  for (WriteReduction& reduction : reductions) {
+    const NamedWork work(reduction.rule->node);
+    if (!assigns(*reduction.rule))
+      updated.insert(reduction.targets.begin(), reduction.targets.end());
+    const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
+    for (std::size_t o = 0; joins_rows(reduction) && o < rule.reduced.size(); ++o) {
+      Tensor& room = reduction.joined.emplace_back();
+      if (!rule.reduced[o]) continue;
+      TROUPE_TRY(const Shape shape, shape_of_rows(reduction, o));
+      const DType dtype = reduction.contributions.front()[o].dtype();
+      const Tensor& like = reduction.contributions.front()[o];
+      TROUPE_TRY(room, Tensor::make(dtype, shape, memory_of(like, device)));
+    }
+    if (!joins(reduction) || !reduction.joined.empty()) continue;
+    for (const Tensor& operand : reduction.contributions.front()) {
+      Tensor& room = reduction.joined.emplace_back();
+      if (!rule.reduced[reduction.joined.size() - 1]) continue;
+      if (operand.unique()) continue;  // joined in place
+      TROUPE_TRY(room, Tensor::make(operand.dtype(), operand.shape(), device.allocator()));
+    }
+  }
+  std::vector<Tensor> room(variables.size());
+  for (std::uint32_t v : updated)
+    if (v < variables.size() && !variables[v].in_place && variables[v].dtype != DType::string) {
+      const NamedWork work(variables[v].name);
+      TROUPE_TRY(room[v], Tensor::make(variables[v].dtype, variables[v].shape, device.allocator()));
+    }
+  return room;
 }
 
 }  // namespace
@@ -362,33 +399,8 @@ Status OpRules::check(const LoggedWrite& write, std::span<VariableMeta> targets)
 
 Expected<std::vector<Tensor>> OpRules::reserve(std::span<const VariableMeta> variables,
                                                std::vector<WriteReduction>& reductions) const {
-  std::set<std::uint32_t> updated;
-  for (WriteReduction& reduction : reductions) {
-    if (!assigns(*reduction.rule))
-      updated.insert(reduction.targets.begin(), reduction.targets.end());
-    const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
-    for (std::size_t o = 0; joins_rows(reduction) && o < rule.reduced.size(); ++o) {
-      Tensor& room = reduction.joined.emplace_back();
-      if (!rule.reduced[o]) continue;
-      TROUPE_TRY(const Shape shape, shape_of_rows(reduction, o));
-      const DType dtype = reduction.contributions.front()[o].dtype();
-      const Tensor& like = reduction.contributions.front()[o];
-      TROUPE_TRY(room, Tensor::make(dtype, shape, memory_of(like, device_)));
-    }
-    if (!joins(reduction) || !reduction.joined.empty()) continue;
-    for (const Tensor& operand : reduction.contributions.front()) {
-      Tensor& room = reduction.joined.emplace_back();
-      if (!rule.reduced[reduction.joined.size() - 1]) continue;
-      if (operand.unique()) continue;  // joined in place
-      TROUPE_TRY(room, Tensor::make(operand.dtype(), operand.shape(), device_.allocator()));
-    }
-  }
-  std::vector<Tensor> room(variables.size());
-  for (std::uint32_t v : updated)
-    if (v < variables.size() && !variables[v].in_place && variables[v].dtype != DType::string) {
-      TROUPE_TRY(room[v],
-                 Tensor::make(variables[v].dtype, variables[v].shape, device_.allocator()));
-    }
+  auto room = room_for(variables, reductions, device_);
+  if (!room.ok()) return tell_holders(room.status(), device_);
   return room;
 }
 
@@ -396,6 +408,7 @@ Expected<std::vector<Tensor>> join_contributions(VariableStore::Join join, Devic
                                                  Lanes& lanes) {
   std::vector<Tensor> all;
   for (WriteReduction& write : join.writes) {
+    const NamedWork work(write.rule->node);
     TROUPE_TRY(std::vector<Tensor> operands, operands_of(write, device, lanes));
     all.insert(all.end(), std::make_move_iterator(operands.begin()),
                std::make_move_iterator(operands.end()));
@@ -413,6 +426,7 @@ Expected<std::vector<Tensor>> apply_task(VariableStore::Task task, Device& devic
     room.push_back(std::move(v.room));
   }
   for (WriteReduction& reduction : task.reductions) {
+    const NamedWork work(reduction.rule->node);
     TROUPE_TRY(auto applications, applications_of(reduction, device, lanes));
     for (std::vector<Tensor>& operands : applications) {
       TROUPE_TRY(apply(reduction, std::move(operands), values, may_overwrite, room, device, lanes));

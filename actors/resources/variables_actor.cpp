@@ -8,9 +8,11 @@
 
 #include "actors/inline_send.hpp"
 #include "actors/resources/asked.hpp"
+#include "actors/resources/lost_device.hpp"
 #include "actors/resources/update_rules.hpp"
 #include "actors/spawn.hpp"
 #include "core/log.hpp"
+#include "devices/named_work.hpp"
 
 namespace troupe {
 namespace {
@@ -26,24 +28,58 @@ struct VariablesState {
   DeviceActor lanes;
   WorkerActor worker;
   std::shared_ptr<void> alive;
+  std::shared_ptr<Trace> trace;
   AskedRequests asked;
 };
 
 using VariablesSelf = VariablesActor::stateful_pointer<VariablesState>;
 
+// The first and the last of the rules whose work it is: after a failure, what may be to blame.
+struct RuleRange {
+  explicit RuleRange(const std::vector<WriteReduction>& writes)
+      : first(writes.empty() ? nullptr : writes.front().rule),
+        last(writes.empty() ? nullptr : writes.back().rule) {}
+  Status blame(const Status& failure, const Device& device) const {
+    if (!first) return failure;
+    const std::string nodes =
+        first == last ? "node '" + first->node + "'"
+                      : "one of the nodes '" + first->node + "' to '" + last->node + "'";
+    return failure.in("in " + nodes + " or in other work on " + device.name().text());
+  }
+  std::shared_ptr<const UpdateRule> first, last;
+};
+
+const std::vector<WriteReduction>& writes_of(const VariableStore::Task& task) {
+  return task.reductions;
+}
+const std::vector<WriteReduction>& writes_of(const VariableStore::Join& join) {
+  return join.writes;
+}
+
+// A commit that cannot be applied loses the process by itself (VariableStore::Failed).
+bool loses_process(const VariableStore::Task&) { return false; }
+bool loses_process(const VariableStore::Join&) { return true; }
+
 // Runs a Task or a Join by `run`.
 template <class Task, class Run>
 void run_on_lanes(VariablesSelf self, Task task, Run run) {
   auto& s = self->state;
-  auto work = [device = s.device, alive = s.alive, me = VariablesActor(self), run,
+  auto work = [device = s.device, alive = s.alive, trace = s.trace, me = VariablesActor(self),
+               worker = s.worker, run,
                shared = std::make_shared<Task>(std::move(task))](Lanes& lanes) {
     std::uint64_t id = shared->id;
+    const RuleRange rules(writes_of(*shared));
+    const bool expels = loses_process(*shared);
+    const NamedWork recorded("", 0, trace);
     auto values =
         std::make_shared<Expected<std::vector<Tensor>>>(run(std::move(*shared), *device, lanes));
     const Ticket last = device->stream().last();
     if (last.complete()) return send_inline(me, TaskApplied{id, values});
-    device->on_complete(last, [me, id, values](Status status) {
-      if (!status.ok()) *values = status;
+    device->on_complete(last, [me, worker, id, values, rules, device, expels](Status status) {
+      if (!status.ok() && values->ok())
+        *values = device->locates_failures() ? status : rules.blame(status, *device);
+      if (expels && !values->ok() && !device->failure().ok())
+        return caf::anon_send(worker, ExpelProcess{without(*device, values->status())});
       caf::anon_send(me, TaskApplied{id, values});
     });
   };
@@ -110,9 +146,11 @@ VariableStore::LogRequest log_of(std::uint64_t id, ResourceRequest& request) {
 
 VariablesActor::behavior_type variables_behavior(VariablesSelf self, std::string name,
                                                  ResourceId id, Device* device, DeviceActor lanes,
-                                                 WorkerActor worker, std::shared_ptr<void> alive) {
+                                                 WorkerActor worker, std::shared_ptr<void> alive,
+                                                 std::shared_ptr<Trace> trace) {
   auto& s = self->state;
   s.alive = std::move(alive);
+  s.trace = std::move(trace);
   s.rules.emplace(*device);
   s.store.emplace(std::move(name), *s.rules);
   s.id = id;
@@ -158,10 +196,10 @@ VariablesActor::behavior_type variables_behavior(VariablesSelf self, std::string
 
 VariablesActor spawn_variables(caf::actor_system& system, std::string name, ResourceId id,
                                Device& device, DeviceActor lanes, WorkerActor worker,
-                               std::shared_ptr<void> alive) {
+                               std::shared_ptr<void> alive, std::shared_ptr<Trace> trace) {
   return spawn_actor<VariablesActor>(system, VariablesState::name, variables_behavior,
                                      std::move(name), id, &device, std::move(lanes),
-                                     std::move(worker), std::move(alive));
+                                     std::move(worker), std::move(alive), std::move(trace));
 }
 
 }  // namespace troupe

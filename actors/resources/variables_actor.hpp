@@ -6,6 +6,7 @@
 #include <string>
 
 #include "actors/interfaces.hpp"
+#include "core/trace.hpp"
 #include "devices/device.hpp"
 
 namespace troupe {
@@ -14,6 +15,6 @@ namespace troupe {
 // WorkerOptions.
 VariablesActor spawn_variables(caf::actor_system& system, std::string name, ResourceId id,
                                Device& device, DeviceActor lanes, WorkerActor worker,
-                               std::shared_ptr<void> alive);
+                               std::shared_ptr<void> alive, std::shared_ptr<Trace> trace = nullptr);
 
 }  // namespace troupe

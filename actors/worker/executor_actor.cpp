@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "actors/inline_send.hpp"
+#include "actors/resources/lost_device.hpp"
 #include "actors/spawn.hpp"
 
 namespace troupe {
@@ -86,7 +87,19 @@ void carry_out(ExecutorSelf self, PartitionRuns::Await& await) {
       });
 }
 
+// A step that fails since its device has failed: not the attempt ends, but the process leaves.
+bool device_failed(ExecutorSelf self, const Status& status) {
+  if (status.ok()) return false;
+  Device& device = self->state.setup.partition.program->device();
+  const Status failure = device.failure();
+  if (failure.ok()) return false;
+  const bool tells = status.code() == Code::internal || status.code() == Code::resource_exhausted;
+  self->send(self->state.setup.worker, ExpelProcess{without(device, tells ? status : failure)});
+  return true;
+}
+
 void carry_out(ExecutorSelf self, PartitionDone& done) {
+  if (device_failed(self, done.status)) return;
   self->send(self->state.setup.coordinator, std::move(done));
 }
 

@@ -35,6 +35,7 @@ struct ExecutorSetup {
   std::vector<ServiceActor> resources;  // parallel to PartitionSetup::resources
   DeviceActor device;
   CoordinatorActor coordinator;
+  WorkerActor worker;
   std::shared_ptr<const ChannelRoutes> routes;
   std::shared_ptr<void> alive;  // WorkerOptions::alive
 };

@@ -45,6 +45,7 @@ void PartitionRuns::start(Start start, Outputs& out) {
   StepInput input;
   input.run = run_hash(start.attempt.snapshot, start.random_index);
   input.trace_run = start.attempt.run.n;
+  if (active(setup_.trace)) input.trace = setup_.trace;
   input.feeds = std::move(start.feeds);
   if (setup_.memories) input.memory = setup_.memories->of(id);
   if (Status status = step->start(std::move(input), *outbox); !status.ok())

@@ -47,8 +47,9 @@ Expected<ResourceTable::Found> ResourceTable::variable(const ResourceRef& ref, c
   auto known = containers_.find({place.name, ref.container});
   if (known == containers_.end()) {
     TROUPE_TRY(const ResourceId id, ids_.take(place.name, {ref.kind, ref.container, {}}));
-    auto actor = spawn_variables(system, ref.container.empty() ? "default" : ref.container, id,
-                                 *place.device, place.lanes, worker, options_.alive);
+    auto actor =
+        spawn_variables(system, ref.container.empty() ? "default" : ref.container, id,
+                        *place.device, place.lanes, worker, options_.alive, options_.trace);
     participants_[id.hash] = actor;
     known = containers_.emplace(Key{place.name, ref.container}, Container{id, actor}).first;
   }

@@ -13,6 +13,7 @@
 #include "actors/resources/resource.hpp"
 #include "actors/worker/dataset_functions.hpp"
 #include "actors/worker/resource_ids.hpp"
+#include "core/trace.hpp"
 #include "devices/device.hpp"
 #include "serialization/file.hpp"
 
@@ -44,6 +45,7 @@ class ResourceTable {
     std::uint64_t step_memory = 0;  // limit for functions of datasets
     FileSystem* files = nullptr;
     std::function<std::uint64_t()> random;
+    std::shared_ptr<Trace> trace;  // of this process; null: nothing is recorded
   };
   explicit ResourceTable(Options options) : options_(std::move(options)), ids_(options_.task) {}
 

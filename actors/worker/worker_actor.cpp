@@ -9,6 +9,7 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <map>
 #include <optional>
+#include <utility>
 #include <variant>
 
 #include "actors/inline_send.hpp"
@@ -45,6 +46,7 @@ struct WorkerState {
   std::map<std::uint64_t, std::string> plights;  // why attempts wait, by resource hash
   std::shared_ptr<StepMemories> memories;        // null: no limit
   WakeUp wake_up;
+  bool gave_up = false;
 };
 
 using WorkerSelf = WorkerActor::stateful_pointer<WorkerState>;
@@ -170,6 +172,7 @@ Status load_partition(WorkerSelf self, CompiledId compiled, const PreparedStep& 
   if (s.options.hub) loading.step.feeds[partition.index] = std::move(partition.feeds);
   setup.device = s.devices.at(plan.device).lanes;
   setup.coordinator = s.options.coordinator;
+  setup.worker = WorkerActor(self);
   TROUPE_TRY(resolve(self, partition, loading, setup));
   setup.partition.datasets = dataset_reads(plan);
   setup.partition.program = std::move(partition.program);
@@ -340,9 +343,10 @@ void start_partition(WorkerSelf self, StartPartition& message) {
   self->send(*e, std::move(message));
 }
 
-// This process can no longer serve the job: the master is told why.
+// This process can no longer serve the job: the master is told why, once.
 void give_up(WorkerSelf self, const Status& why) {
   auto& s = self->state;
+  if (std::exchange(s.gave_up, true)) return;
   TROUPE_LOG(error, "worker", why.text());
   if (s.options.hub) return s.options.hub->close(0, why);
   if (s.options.master) self->send(s.options.master, TaskLost{s.options.task, why});
@@ -367,7 +371,8 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions option
                                           options.hub != nullptr);
   s.compiler = spawn_compiler(self->system(), options.own_threads);
   s.resources.emplace(ResourceTable::Options{options.task, options.alive, options.own_threads,
-                                             options.step_memory, options.files, options.random});
+                                             options.step_memory, options.files, options.random,
+                                             options.trace});
   for (Device* device : options.devices)
     s.devices[device->name().text()] = {device->name().text(), device,
                                         spawn_device(self->system(), *device, options.alive)};

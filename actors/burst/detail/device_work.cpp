@@ -51,6 +51,7 @@ void DeviceWork::run_kernel(std::uint32_t i) {
     if (ticket.stream != stream.id() && !tickets_.done(ticket)) stream.wait(ticket);
   }
   const Ticket before = stream.last();
+  const NamedWork work = named(i);
   KernelContext ctx = progress_.context(i);
   Status ran = call_kernel(*node.kernel, ctx);
   if (!ran.ok() && stream.last() == before && park_for_memory(i, ran)) return;
@@ -75,6 +76,7 @@ bool DeviceWork::leaves_device(std::uint32_t slot) const {
 }
 
 Expected<Slot> DeviceWork::copy_on_host(std::uint32_t node, const Tensor& value) {
+  const NamedWork work = named(node);
   Slot out;
   TROUPE_TRY(out.tensor,
              Tensor::make(value.dtype(), value.shape(), memory_.allocator(MemorySpace::host)));
@@ -129,6 +131,7 @@ void DeviceWork::run_copy(std::uint32_t i) {
   }
   // A copy waits only for the device's own streams, so a source in host memory must be done.
   if (space == MemorySpace::device && park_unless_done(i, 0, false)) return;
+  const NamedWork work = named(i);
   auto made = Tensor::make(source.dtype(), source.shape(), memory_.allocator(space));
   if (!made.ok()) {
     if (!park_for_memory(i, made.status())) failure_.add(i, made.status());
@@ -199,6 +202,9 @@ Status DeviceWork::place(std::uint32_t node, std::uint32_t slot, Tensor tensor) 
     TROUPE_TRY(to.tensor, memory_.adopt(std::move(tensor)));
     return {};
   }
+  const std::uint32_t maker = program_.producer(slot);
+  const NamedWork work(maker == kNoNode ? "a feed" : program_.plan().info[maker].name, run_,
+                       trace_);
   TROUPE_TRY(to.tensor,
              Tensor::make(tensor.dtype(), tensor.shape(), memory_.allocator(MemorySpace::device)));
   to.ticket = copy(node, tensor, to.tensor);

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "actors/burst/detail/holders.hpp"
 #include "actors/burst/detail/progress.hpp"
 #include "actors/burst/detail/tickets.hpp"
+#include "devices/named_work.hpp"
 
 namespace troupe::burst {
 
@@ -22,6 +25,12 @@ class DeviceWork {
   // All arguments live as long as this.
   DeviceWork(const LoadedPlan& program, Progress& progress, Tickets& tickets, Holders& memory,
              Failure& failure);
+
+  // Starts a new step, of a run whose work is recorded in `trace`; null: it is not.
+  void reset(std::uint64_t run, std::shared_ptr<Trace> trace) {
+    run_ = run;
+    trace_ = std::move(trace);
+  }
 
   // True if the node must wait for one of its inputs from `first_input` on (with `host_only`, only
   // tensors in host memory); it is visited again when that input is done. With `host_only` a list
@@ -54,6 +63,10 @@ class DeviceWork {
   Expected<Tensor> list_on_host(std::uint32_t node, const Tensor& list, Ticket& last);
   Ticket ticket_of_outputs(const LoadedPlan::Node& node, Ticket before);
   Ticket copy(std::uint32_t node, const Tensor& from, const Tensor& to);
+  // What the thread gives to the device meanwhile is the node's.
+  NamedWork named(std::uint32_t node) const {
+    return NamedWork(program_.plan().info[node].name, run_, trace_);
+  }
 
   const LoadedPlan& program_;
   const std::vector<LoadedPlan::Node>& nodes_;
@@ -62,6 +75,8 @@ class DeviceWork {
   Tickets& tickets_;
   Holders& memory_;
   Failure& failure_;
+  std::uint64_t run_ = 0;
+  std::shared_ptr<Trace> trace_;
 };
 
 }  // namespace troupe::burst

@@ -5,6 +5,7 @@
 
 #include "core/byte_count.hpp"
 #include "core/list.hpp"
+#include "devices/out_of_memory.hpp"
 
 namespace troupe::burst {
 namespace {
@@ -105,10 +106,10 @@ Expected<Tensor> Holders::adopt_elements(Tensor tensor) {
 }
 
 Status Holders::explain(const Status& failure) {
-  if (!memory_ || failure.code() != Code::resource_exhausted) return failure;
-  std::uint64_t refused = memory_->take_refusal();
+  if (failure.code() != Code::resource_exhausted) return failure;
+  std::uint64_t refused = memory_ ? memory_->take_refusal() : 0;
   if (refused == 0 && host_memory_) refused = host_memory_->take_refusal();
-  if (refused == 0) return failure;
+  if (refused == 0) return tell_holders(failure, device_);
   const StepMemory& all = memory_->memory();
   const std::string most = largest();
   return resource_exhausted(

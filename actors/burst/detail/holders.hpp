@@ -32,7 +32,8 @@ class Holders {
   // The same for the elements of a list that another process sent.
   Expected<Tensor> adopt_elements(Tensor list);
 
-  // The failure of a node. If the limit caused it, it names the limit and the largest holders.
+  // The failure of a node. If the limit caused it, it names the limit and the largest holders; if
+  // the device is out of memory, those of the device.
   Status explain(const Status& failure);
 
  private:
