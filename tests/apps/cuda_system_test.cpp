@@ -127,6 +127,22 @@ TEST_CASE("a GPU without memory names what holds the most of it, and serves a sm
   CHECK(step.try_run({numbers(kMega / 8)}).ok());
 }
 
+TEST_CASE("what was just copied to a GPU and is copied back waits for the first copy") {
+  const Emulated emulated("slow=upload,slow_us=20000,check=1");
+  Graph g(1);
+  Variable w = variable(g, "w", value_or_throw(Tensor::zeros(DType::f32, {4})));
+  Output there = is_variable_initialized(w.handle());
+  Session session(g, with_gpu());
+  auto step = session.compile({there});
+  for (const bool initialised : {false, true}) {
+    const Tensor value = step.run(std::vector<Tensor>{})[0];
+    const auto byte = *static_cast<const std::uint8_t*>(value.raw());
+    CHECK(byte == (initialised ? 1 : 0));
+    if (!initialised) session.init();
+  }
+  CHECK(std::string(test::of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")()) == "");
+}
+
 namespace {
 
 // The spans of the lines of the GPU, by line and node, in the order of their begin.

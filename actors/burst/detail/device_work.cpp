@@ -46,10 +46,8 @@ void DeviceWork::run_kernel(std::uint32_t i) {
     return push_from_device(i);
   if (park_unless_done(i, 0, true)) return;
   Stream& stream = device_.stream();
-  for (std::uint32_t k = 0; k < node.inputs; ++k) {
-    const Ticket& ticket = progress_.slot(progress_.input_slot(i, k)).ticket;
-    if (ticket.stream != stream.id() && !tickets_.done(ticket)) stream.wait(ticket);
-  }
+  for (std::uint32_t k = 0; k < node.inputs; ++k)
+    follow(progress_.slot(progress_.input_slot(i, k)));
   const Ticket before = stream.last();
   const NamedWork work = named(i);
   KernelContext ctx = progress_.context(i);
@@ -61,6 +59,13 @@ void DeviceWork::run_kernel(std::uint32_t i) {
     progress_.slot(node.first_slot + k).ticket = ticket;
   tickets_.issued(i, ticket, before.sequence);
   progress_.finish(i, false);
+}
+
+// What is issued next uses that value: it comes after the copy that makes it, which may be under
+// way on another stream.
+void DeviceWork::follow(const Slot& slot) {
+  Stream& stream = device_.stream();
+  if (slot.ticket.stream != stream.id() && !tickets_.done(slot.ticket)) stream.wait(slot.ticket);
 }
 
 // Moving small values saves little. A value that others still hold (a variable that each iteration
@@ -131,6 +136,7 @@ void DeviceWork::run_copy(std::uint32_t i) {
   }
   // A copy waits only for the device's own streams, so a source in host memory must be done.
   if (space == MemorySpace::device && park_unless_done(i, 0, false)) return;
+  follow(progress_.slot(from));
   const NamedWork work = named(i);
   auto made = Tensor::make(source.dtype(), source.shape(), memory_.allocator(space));
   if (!made.ok()) {

@@ -57,6 +57,7 @@ class DeviceWork {
   Expected<Slot> copy_on_host(std::uint32_t node, const Tensor& value);
 
  private:
+  void follow(const Slot& slot);
   bool park(std::uint32_t node, std::uint16_t first_input, bool host_only);
   void push_from_device(std::uint32_t node);
   void copy_list(std::uint32_t node);
