@@ -7,7 +7,9 @@
 #include <thread>
 
 #include "tests/apps/emulated_gpu.hpp"
+#include "tests/apps/folder.hpp"
 #include "tests/contains.hpp"
+#include "tests/same_bits.hpp"
 
 using namespace troupe;
 using troupe::test::contains;
@@ -141,6 +143,54 @@ TEST_CASE("what was just copied to a GPU and is copied back waits for the first 
     if (!initialised) session.init();
   }
   CHECK(std::string(test::of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")()) == "");
+}
+
+namespace {
+
+// What a queue has passed on, of which a checkpoint was made in between, and the variable that it
+// was added to; by the GPU or the CPU.
+std::vector<Tensor> passed_through_a_queue(bool gpu) {
+  Folder folder;
+  Graph g(1);
+  Output x = placeholder<float>(g, {4}, "x");
+  Output q = fifo_queue(g, {DType::f32}, {.shapes = {{4}}});
+  Variable w = variable(g, "w", value_or_throw(Tensor::zeros(DType::f32, {4})));
+  Op put = enqueue(q, {x * 2.0f + 1.0f});
+  Output taken = dequeue(q, {DType::f32}, {.shapes = {{4}}})[0];
+  Op add = assign_add(w.handle(), taken * 3.0f);
+  std::vector<Tensor> all;
+  const auto part = [&](bool first) {
+    Session session(g, with_gpu(gpu));
+    if (first)
+      session.init();
+    else
+      session.restore_job(folder.path);
+    auto feed = session.compile({}, {put}, {x});
+    auto take = session.compile({taken}, {add});
+    for (int i = 0; i < 3; ++i) feed.run({numbers(4)});
+    for (int i = 0; i < (first ? 1 : 5); ++i) all.push_back(take.run(std::vector<Tensor>{})[0]);
+    for (auto& [name, value] : value_or_throw(session.try_variables())) all.push_back(value);
+    if (first) session.save_job(folder.path);
+    for (const DeviceMemory& device : session.memory())
+      if (contains(device.device, "cuda")) CHECK(device.peak > 0);
+    all = test::on_heap(all);
+  };
+  part(true);
+  part(false);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("queues, variables and checkpoints have the same bits with a GPU beside the CPU") {
+  const std::vector<Tensor> want = passed_through_a_queue(false);
+  REQUIRE(want.size() == 8);
+  for (const char* fake : {"check=1", "check=1,delay_us=200,seed=4", "memory_mb=4,delay_us=50"}) {
+    INFO(fake);
+    const Emulated emulated(fake);
+    CHECK(test::same_bits(passed_through_a_queue(true), want));
+    CHECK(std::string(test::of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")()) == "");
+  }
 }
 
 namespace {
