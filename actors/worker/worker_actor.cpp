@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "actors/inline_send.hpp"
+#include "actors/resources/lost_device.hpp"
 #include "actors/runtime/compiler_actor.hpp"
 #include "actors/spawn.hpp"
 #include "actors/wake_up.hpp"
@@ -204,8 +205,13 @@ void route(WorkerSelf self, const PreparedStep& prepared, Loading& loading) {
   }
 }
 
+void give_up(WorkerSelf self, const Status& why);
+
+// A step that cannot be loaded since a device has failed: the process leaves.
 void answer_load(WorkerSelf self, CompiledId compiled, Status status) {
   auto& s = self->state;
+  for (Device* device : s.options.devices)
+    if (!status.ok() && !device->failure().ok()) return give_up(self, without(*device, status));
   self->send(s.options.coordinator, StepLoaded{compiled, s.options.task, std::move(status)});
 }
 

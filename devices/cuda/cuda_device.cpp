@@ -216,12 +216,17 @@ Status Cuda::launch_kernel(const KernelLaunch& launch) {
   return ok_status();
 }
 
-// The first that knows of it.
+// The first that knows of it. If none does, the driver may: any of its calls then tells.
 Status Cuda::failure() const {
-  std::lock_guard lock(streams_.mutex);
-  for (const CudaStream* stream : streams_.all)
-    if (Status status = stream->failure(); !status.ok()) return status;
-  return memory_->failure();
+  {
+    std::lock_guard lock(streams_.mutex);
+    for (const CudaStream* stream : streams_.all)
+      if (Status status = stream->failure(); !status.ok()) return status;
+  }
+  if (Status status = memory_->failure(); !status.ok()) return status;
+  context().enter();
+  std::size_t free = 0, total = 0;
+  return context().check(driver().cuMemGetInfo_v2(&free, &total), "cuMemGetInfo");
 }
 
 void Cuda::shut_down() {

@@ -279,6 +279,16 @@ TEST_CASE("CUDA: a device that has failed says so") {
   CHECK(contains(gpu.device->memory_text(), "cuMemAlloc: CUDA_ERROR_ILLEGAL_ADDRESS"));
 }
 
+TEST_CASE("CUDA: a device that has failed says so before anybody has asked for its work") {
+  Gpu gpu("launch_error_at=1");
+  Tensor x = gpu.d.to_device(full(10, 0)), y = gpu.make(10);
+  CHECK(gpu.add_to(x, 1, y).ok());
+  while (gpu.device->failure().ok()) {  // until the kernel has run
+  }
+  CHECK(contains(gpu.device->failure().text(), "CUDA_ERROR_ILLEGAL_ADDRESS"));
+  CHECK_FALSE(gpu.d.wait(gpu.device->stream().mark()).ok());
+}
+
 TEST_CASE("CUDA: a device whose host waits says which launch fails") {
   CudaOptions options;
   options.synchronous = true;
