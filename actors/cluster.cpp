@@ -54,7 +54,7 @@ Status known_passes(const std::vector<std::string>& wanted) {
   return ok_status();
 }
 
-constexpr std::array<ProgramOption, 11> kClusterOptions = {
+constexpr std::array<ProgramOption, 12> kClusterOptions = {
     {{"--threads", "N", "compute threads of each CPU device (default 0: one per processor)"},
      {"--replicas", "N", "data parallel copies of each step (default 1)"},
      {"--cluster", "WHERE",
@@ -65,6 +65,7 @@ constexpr std::array<ProgramOption, 11> kClusterOptions = {
       "(default CPU)"},
      {"--step-memory", "BYTES",
       "memory limit of a step in each process, e.g. 2GiB (default 0: none)"},
+     {"--cuda-sync", "", "wait for each kernel of a GPU, so that an error names the node; slow"},
      {"--listen", "HOST:PORT", "where workers of other machines join (troupe worker --master)"},
      {"--wait-for", "N", "number of workers to wait for at --listen"},
      {"--spares", "N", "workers beyond those that wait there to replace lost ones (default 0)"},
@@ -134,6 +135,8 @@ Expected<Cluster> Cluster::try_from_args(int argc, char** argv) {
       words.cluster = text;
     } else if (option == "--device") {
       words.devices.push_back(text);
+    } else if (option == "--cuda-sync") {
+      cluster.cuda_sync = true;
     } else if (option == "--listen") {
       words.listen = text;
     } else if (option == "--wait-for") {

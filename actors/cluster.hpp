@@ -30,6 +30,9 @@ struct Cluster {
   // received that are still needed, including those saved by loops. A step above it ends with
   // resource_exhausted, which names the largest values.
   std::uint64_t step_memory = 0;
+  // Waits for each kernel and copy of a GPU, so that an error of the GPU names the node. Slow.
+  // TROUPE_CUDA_SYNC=1 asks a process for the same.
+  bool cuda_sync = false;
   std::string listen;  // "HOST:PORT" at which `wait_for` workers of other machines join
   int wait_for = 0;    // number of those workers, at most 4096; needs `listen`
   // Workers beyond `wait_for` that may stay connected and wait, to replace lost ones, at most 4096;
@@ -64,10 +67,10 @@ struct Cluster {
   Status check() const;
 
   // Reads the options of options_text(): of the processes (docs/launching.md), --threads N,
-  // --replicas N, --device TYPE and --step-memory BYTES. Ignores other arguments and all after "--".
-  // invalid_argument for a malformed value, for one without another that it needs, and for an
-  // option that differs from one of these by one or two letters. With --cluster slurm or torchrun
-  // the launcher's environment decides; invalid_argument names what is wrong with it.
+  // --replicas N, --device TYPE, --step-memory BYTES and --cuda-sync. Ignores other arguments and
+  // all after "--". invalid_argument for a malformed value, for one without another that it needs,
+  // and for an option that differs from one of these by one or two letters. With --cluster slurm or
+  // torchrun the launcher's environment decides; invalid_argument names what is wrong with it.
   static Expected<Cluster> try_from_args(int argc, char** argv);
   // The same; --help prints these options and exits.
   static Cluster from_args(int argc, char** argv);

@@ -29,6 +29,7 @@ Expected<std::unique_ptr<Device>> make_cuda(const DeviceName& name,
   CudaOptions options;
   options.ordinal = *name.index;
   options.memory = settings.memory;
+  if (settings.synchronous) options.synchronous = true;
   TROUPE_TRY(auto device, make_cuda_device(name, std::move(options)));
   return std::unique_ptr<Device>(std::move(device));
 }

@@ -15,6 +15,8 @@ struct DeviceSettings {
   int threads = 0;         // compute threads; 0: one per processor this process may use
   std::uint64_t seed = 0;  // for random behaviour of a device
   std::size_t memory = 0;  // bytes of a device with its own memory; 0: all it has
+  // Whether the host waits for each kernel and copy of a GPU, so that one that fails is known.
+  bool synchronous = false;
 };
 
 // The description of a device type. A new type is such a record and a folder next to cpu/.

@@ -204,6 +204,7 @@ Membership::Options MasterShell::job() {
   job.words = words_;
   job.welcome.threads = std::uint32_t(cluster_.threads);
   job.welcome.step_memory = cluster_.step_memory;
+  job.welcome.cuda_sync = cluster_.cuda_sync;
   job.welcome.profile = numeric_profile();
   job.welcome.devices = cluster_.devices;
   job.tasks = tasks_;

@@ -157,7 +157,8 @@ Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& clust
         fmt::format("/job:worker/task:{}/device:{}:{}", number(task), type, of_type[type]++);
     TROUPE_TRY(DeviceName name, DeviceName::parse(text));
     TROUPE_TRY(auto device, unless_no_thread([&] {
-                 return types.make(name, {cluster.threads, cluster.fake_seed, cluster.fake_memory});
+                 return types.make(name, {cluster.threads, cluster.fake_seed, cluster.fake_memory,
+                                          cluster.cuda_sync});
                }));
     devices.push_back(std::move(device));
   }

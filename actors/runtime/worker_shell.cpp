@@ -135,6 +135,7 @@ Expected<std::vector<std::string>> WorkerShell::host(const Welcome& welcome) {
   Cluster cluster;
   cluster.threads = int(welcome.threads);
   cluster.devices = welcome.devices;
+  cluster.cuda_sync = welcome.cuda_sync;
   TROUPE_TRY(devices_, platform_.make_devices(cluster, welcome.task));
   master_ = spawn_master_proxy(platform_.actors(), hub_, in_use_.token());
   WorkerOptions worker;

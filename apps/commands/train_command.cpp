@@ -290,6 +290,8 @@ void add_train(CommandLine& line) {
       .within(0, 1024);
   c.option("--step-memory", words->step_memory,
            "memory limit of a step in each process, e.g. 2GiB (default: 0, none)");
+  c.flag("--cuda-sync", words->train.cluster.cuda_sync,
+         "wait for each kernel of a GPU, so that an error names the node; slow");
   c.option("--device", words->cluster.devices,
            "device types of each worker (default: CPU); beside CUDA there is a CPU");
   c.option("--seed", words->train.seed, "seed of all random numbers");

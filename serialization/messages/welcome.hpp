@@ -16,6 +16,7 @@ struct Welcome {
   NumericProfile profile;
   std::vector<std::string> devices;  // device types to make, e.g. "CPU", "FAKE"
   std::uint64_t step_memory = 0;     // memory limit of a step in the process, bytes; 0: none
+  bool cuda_sync = false;            // Cluster::cuda_sync
 };
 
 template <>
@@ -31,8 +32,8 @@ struct MessageAt<0> {
   static constexpr Sender kSender = Sender::master;
   static constexpr Receiver kReceiver = Receiver::membership;
   static auto fields(auto& m) {
-    auto& [process, task, threads, profile, devices, step_memory] = m;
-    return std::tie(process, task, threads, profile, devices, step_memory);
+    auto& [process, task, threads, profile, devices, step_memory, cuda_sync] = m;
+    return std::tie(process, task, threads, profile, devices, step_memory, cuda_sync);
   }
 };
 

@@ -82,8 +82,8 @@ came_back failed
 expect "failed: a life ended with 75" said failed 'ended with exit code 75'
 expect "failed: by name" said failed 'cuda:0 has failed: .*CUDA_ERROR_ILLEGAL_ADDRESS.* in one of the nodes'
 # While the host waits for each kernel the node is known.
-TROUPE_CUDA_SYNC=1 supervised found "launch_error_at=500,once=$scratch/found.once" "" \
-  "$TROUPE" "${one[@]}" "${kept[@]}"
+supervised found "launch_error_at=500,once=$scratch/found.once" "" \
+  "$TROUPE" "${one[@]}" "${kept[@]}" --cuda-sync
 came_back found
 expect "found: the node by name" said found "CUDA_ERROR_ILLEGAL_ADDRESS[^;]*(in node '"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "tests/apps/emulated_gpu.hpp"
@@ -80,11 +81,18 @@ TEST_CASE("a GPU that fails ends all sessions of its process that use it, and no
 TEST_CASE(
     "the host waits for each kernel of a GPU if it is asked to, and the error names the node") {
   const char* node[] = {"Exp", "Sqrt", "Tanh"};
-  const test::EnvironmentVariable asked("TROUPE_CUDA_SYNC", "1");
+  Cluster cluster = with_gpu();
+  std::optional<test::EnvironmentVariable> asked;
+  SUBCASE("as an option of the cluster") { cluster.cuda_sync = true; }
+  SUBCASE("by the environment") { asked.emplace("TROUPE_CUDA_SYNC", "1"); }
+  SUBCASE("as an option of the cluster, in a process of its own") {
+    cluster.cuda_sync = true;
+    cluster.workers = 1;
+  }
   for (int launch = 1; launch <= 3; ++launch) {
     const Emulated emulated("delay_us=100,launch_error_at=" + std::to_string(launch));
     Chain chain;
-    Session session(chain.g, with_gpu());
+    Session session(chain.g, cluster);
     auto step = session.compile({chain.y}, {}, {chain.x});
     const auto failed = step.try_run({numbers(8)});
     REQUIRE_FALSE(failed.ok());

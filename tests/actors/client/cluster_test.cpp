@@ -91,13 +91,16 @@ TEST_CASE("an option of a compile that is out of range is refused with the range
 }
 
 TEST_CASE("options of a cluster are read from a program's arguments") {
-  const Cluster read = of_words({"--threads", "3", "mine", "--replicas=2", "--cluster", "local:2",
-                                 "--step-memory", "1MiB", "--other", "--", "--thread", "9"})
-                           .value();
+  const Cluster read =
+      of_words({"--threads", "3", "mine", "--replicas=2", "--cluster", "local:2", "--step-memory",
+                "1MiB", "--cuda-sync", "--other", "--", "--thread", "9"})
+          .value();
   CHECK(read.threads == 3);
   CHECK(read.replicas == 2);
   CHECK(read.workers == 2);
   CHECK(read.step_memory == 1u << 20);
+  CHECK(read.cuda_sync);
+  CHECK_FALSE(of_words({"--threads", "3"}).value().cuda_sync);
   CHECK(read.devices == std::vector<std::string>{"CPU"});
 }
 
