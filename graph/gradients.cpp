@@ -377,11 +377,11 @@ class Backprop {
   Status distribute(NodeId id, const std::vector<Output>& dx) {
     const NodeDef& node = g_.node(id);
     auto bad = [&](const Status& s) {
-      return internal_error("gradient of " + node.op + ": " + s.message()).at(node.site);
+      return Status(s.code(), "gradient of " + node.op + ": " + s.message()).at(node.site);
     };
     if (dx.size() != node.inputs.size())
-      return bad(invalid_argument("returned " + std::to_string(dx.size()) + " outputs for " +
-                                  std::to_string(node.inputs.size()) + " inputs"));
+      return bad(internal_error("returned " + std::to_string(dx.size()) + " outputs for " +
+                                std::to_string(node.inputs.size()) + " inputs"));
     const OpInfo& op = *g_.registry().find(node.op);
     for (std::size_t i = 0; i < dx.size(); ++i) {
       if (dx[i].empty() || !carries(node.inputs[i])) continue;
@@ -393,11 +393,12 @@ class Backprop {
   }
 
   // A gradient has the dtype and the shape of what it belongs to. A handle has the shape of its
-  // variable, and the dtype of no value.
+  // variable, and the dtype of no value. Another shape may also come of inputs that do not fit each
+  // other, which a run would refuse.
   Status fits(const Output& gradient, Port of, const std::string& what) {
     if (gradient.dtype() != dtype(of) && dtype(of) != DType::resource)
-      return invalid_argument(what + " is " + std::string(dtype_name(gradient.dtype())) +
-                              " where the value is " + std::string(dtype_name(dtype(of))));
+      return internal_error(what + " is " + std::string(dtype_name(gradient.dtype())) +
+                            " where the value is " + std::string(dtype_name(dtype(of))));
     const PartialShape& shape = g_.node(of.node).out_shapes[of.index];
     if (PartialShape::merge(gradient.shape(), shape).ok()) return ok_status();
     return invalid_argument(what + " has shape " + gradient.shape().text() +

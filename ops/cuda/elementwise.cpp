@@ -26,6 +26,9 @@ class Elementwise final : public DeviceKernel {
     std::array<const Shape*, N> meeting;
     for (std::size_t i = 0; i < N; ++i) meeting[i] = &shapes[i];
     TROUPE_TRY(auto meet, Broadcast<N>::of(meeting));
+    if (shapes_ == Shapes::to_first && meet.out() != shapes[0])
+      return invalid_argument("input 0 has shape " + shapes[0].text() + ", not " +
+                              meet.out().text() + " as all of them");
     TROUPE_TRY(Tensor y, result(ctx, meet.out()));
     device::ElementwiseArgs<N> args{};
     args.n = y.elements();

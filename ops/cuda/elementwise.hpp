@@ -14,9 +14,9 @@
 
 namespace troupe::cuda {
 
-// What inputs are taken: those that broadcast; of one shape; or a second one with the last
-// dimension of the first, or with its first dimensions.
-enum class Shapes : std::uint8_t { broadcast, equal, last, first };
+// What inputs are taken: those that broadcast, or broadcast to the shape of the first; of one
+// shape; or a second one with the last dimension of the first, or with its first dimensions.
+enum class Shapes : std::uint8_t { broadcast, to_first, equal, last, first };
 
 struct Formula {
   const std::type_info* type = nullptr;

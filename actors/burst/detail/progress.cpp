@@ -128,7 +128,7 @@ void Progress::count_down_merge(const LoadedPlan::Node& from, LoadedPlan::Edge e
     if (outside_[merge] & kRan) {
       const std::uint32_t taken = input_slot(merge, input_taken(count));
       if (live && taken - from.first_slot >= from.outputs)
-        failure_.add(merge, internal_error("Merge: two inputs are live"));
+        failure_.add(merge, invalid_argument("Merge: two inputs are live"));
       return;
     }
     if (!(count & LoadedPlan::kMergeWaits)) return;

@@ -54,7 +54,7 @@ void Switches::run_merge(std::uint32_t i) {
     ++live;
     chosen = k;
   }
-  if (live > 1) return failure_.add(i, internal_error("Merge: two inputs are live"));
+  if (live > 1) return failure_.add(i, invalid_argument("Merge: two inputs are live"));
   progress_.set_taken(i, chosen);
   if (live == 0) return progress_.finish(i, true);
   progress_.slot(node.first_slot) = progress_.take(in[chosen]);

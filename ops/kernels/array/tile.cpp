@@ -57,10 +57,11 @@ struct Tile final : Kernel {
     TROUPE_TRY(Shape shape, Shape::make(dims.dims()));
     TROUPE_TRY(Shape times, Shape::make(multiples));
     TROUPE_TRY(Tensor y, ctx.allocate(x.dtype(), shape));
-    for_tiles(times, x.shape(), shape, [&](std::int64_t at) {
-      strided_copy(ctx, x.dtype(), x.shape(), x.raw(), strides_of(x.shape()),
-                   Moves(x.dtype()).at(y.mutable_raw(), at), strides_of(shape));
-    });
+    if (x.elements() != 0)
+      for_tiles(times, x.shape(), shape, [&](std::int64_t at) {
+        strided_copy(ctx, x.dtype(), x.shape(), x.raw(), strides_of(x.shape()),
+                     Moves(x.dtype()).at(y.mutable_raw(), at), strides_of(shape));
+      });
     ctx.set_output(0, std::move(y));
     return ok_status();
   }
@@ -82,14 +83,14 @@ struct TileGrad final : Kernel {
     Sum* out = sums.mutable_data<Sum>();
     std::fill_n(out, sums.elements(), Sum(0));
     const Strides from = strides_of(dy.shape()), to = strides_of(shape);
-    for_tiles(times, shape, dy.shape(), [&](std::int64_t at) {
-      if (sums.elements() == 0) return;
-      strided_rows(shape, from, to, {0, row_count(shape)},
-                   [&](std::int64_t a, std::int64_t b, std::int64_t n) {
-                     const T* row = dy.data<T>() + at + a;
-                     for (std::int64_t i = 0; i < n; ++i) out[b + i] += Sum(row[i]);
-                   });
-    });
+    if (sums.elements() != 0)
+      for_tiles(times, shape, dy.shape(), [&](std::int64_t at) {
+        strided_rows(shape, from, to, {0, row_count(shape)},
+                     [&](std::int64_t a, std::int64_t b, std::int64_t n) {
+                       const T* row = dy.data<T>() + at + a;
+                       for (std::int64_t i = 0; i < n; ++i) out[b + i] += Sum(row[i]);
+                     });
+      });
     if constexpr (std::is_same_v<Sum, T>) {
       ctx.set_output(0, std::move(sums));
     } else {

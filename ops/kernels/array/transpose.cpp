@@ -29,9 +29,13 @@ Expected<Ints> checked_perm(Ints perm, int rank) {
 }
 Status transpose_shape(InferenceContext& c) {
   const PartialShape& x = c.shape(0);
-  if (!x.known_rank()) return ok_status();
-  TROUPE_TRY(Ints perm, checked_perm(c.ints_attr("perm"), x.rank()));
-  PartialShape y = x;
+  const Ints& given = c.ints_attr("perm");
+  if (!x.known_rank() && given.empty()) return ok_status();
+  if (given.size() > std::size_t(kMaxRank)) return wrong_length("perm", given.size(), kMaxRank);
+  const int rank = x.known_rank() ? x.rank() : int(given.size());
+  TROUPE_TRY(Ints perm, checked_perm(given, rank));  // which the gradient relies on
+  PartialShape y = PartialShape::unknown_of_rank(rank);
+  if (!x.known_rank()) return c.set(0, std::move(y)), ok_status();
   for (int i = 0; i < x.rank(); ++i) y.set_dim(i, x.dim(int(perm[std::size_t(i)])));
   c.set(0, std::move(y));
   return ok_status();

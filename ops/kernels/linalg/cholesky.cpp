@@ -16,7 +16,7 @@ struct Cholesky final : Kernel {
     const std::int64_t n = all.rows;
     const T* from = x.data<T>();
     T* to = y.mutable_data<T>();
-    TROUPE_TRY(for_matrices(ctx, all.count, cubed(n) / 3, [&](std::int64_t k) -> Status {
+    TROUPE_TRY(for_matrices(ctx, count_for(all, {&y}), cubed(n) / 3, [&](std::int64_t k) -> Status {
       const T* a = from + k * all.size();
       T* l = to + k * all.size();
       if (!all_finite(a, all.size())) {

@@ -83,6 +83,14 @@ inline Status want_one_batch(const PartialShape& a, const PartialShape& b, std::
   return invalid_argument(fmt::format("a {} and b {} do not fit", a.text(), b.text()));
 }
 
+// How many matrices there is something to do for: none where no output has an element, of which
+// there may be any number.
+inline std::int64_t count_for(const Matrices& all, std::initializer_list<const Tensor*> outputs) {
+  const bool some = std::any_of(outputs.begin(), outputs.end(),
+                                [](const Tensor* t) { return t->elements() != 0; });
+  return some ? all.count : 0;
+}
+
 // one(i) -> Status for each matrix, on all lanes. `work` is about what one costs, in operations.
 template <class F>
 Status for_matrices(const KernelContext& ctx, std::int64_t count, double work, F&& one) {

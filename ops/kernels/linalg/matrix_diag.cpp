@@ -17,7 +17,7 @@ Expected<Tensor> with_diagonals(KernelContext& ctx, const Tensor& diagonals, con
     using T = typename decltype(tag)::type;
     const T* from = moved_as<T>(diagonals);
     T* to = moved_as<T>(y);
-    return for_matrices(ctx, all.count, double(all.size()), [&](std::int64_t i) {
+    return for_matrices(ctx, count_for(all, {&y}), double(all.size()), [&](std::int64_t i) {
       if (all.size() != 0)
         std::memset(static_cast<void*>(to + i * all.size()), 0,
                     std::size_t(all.size()) * sizeof(T));
@@ -76,7 +76,7 @@ Status diag_part_kernel(KernelContext& ctx) {
     using T = typename decltype(tag)::type;
     const T* from = moved_as<T>(x);
     T* to = moved_as<T>(y);
-    return for_matrices(ctx, all.count, double(k), [&](std::int64_t i) {
+    return for_matrices(ctx, count_for(all, {&y}), double(k), [&](std::int64_t i) {
       for (std::int64_t j = 0; j < k; ++j)
         to[i * k + j] = from[i * all.size() + j * (all.columns + 1)];
       return ok_status();

@@ -16,7 +16,7 @@ struct MatrixInverse final : Kernel {
     const std::int64_t n = all.rows;
     const T* from = x.data<T>();
     T* to = y.mutable_data<T>();
-    TROUPE_TRY(for_matrices(ctx, all.count, 2 * cubed(n), [&](std::int64_t i) -> Status {
+    TROUPE_TRY(for_matrices(ctx, count_for(all, {&y}), 2 * cubed(n), [&](std::int64_t i) -> Status {
       const T* a = from + i * all.size();
       T* inverse = to + i * all.size();
       if (!all_finite(a, all.size())) {

@@ -31,7 +31,7 @@ Status solve_all(KernelContext& ctx, Solve solve) {
   const T *from = a.data<T>(), *right = b.data<T>();
   T* to = x.mutable_data<T>();
   const double work = cubed(all.rows) + double(all.size()) * double(sides.columns);
-  TROUPE_TRY(for_matrices(ctx, all.count, work, [&](std::int64_t i) -> Status {
+  TROUPE_TRY(for_matrices(ctx, count_for(all, {&x}), work, [&](std::int64_t i) -> Status {
     std::copy_n(right + i * sides.size(), sides.size(), to + i * sides.size());
     return solve(i, all.count, from + i * all.size(), all.rows, to + i * sides.size(),
                  sides.columns);

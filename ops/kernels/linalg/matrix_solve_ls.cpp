@@ -87,7 +87,7 @@ struct MatrixSolveLs final : Kernel {
     T* to = x.mutable_data<T>();
     const double work =
         double(all.size()) * double(std::min(all.rows, all.columns) + sides.columns);
-    TROUPE_TRY(for_matrices(ctx, all.count, work, [&](std::int64_t i) -> Status {
+    TROUPE_TRY(for_matrices(ctx, count_for(all, {&x}), work, [&](std::int64_t i) -> Status {
       if (!all_finite(from + i * all.size(), all.size())) {
         fill_nan(to + i * size, size);
         return ok_status();

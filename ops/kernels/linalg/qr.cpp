@@ -32,7 +32,7 @@ struct Qr final : Kernel {
     const T* from = x.data<T>();
     T *to_q = q.mutable_data<T>(), *to_r = r.mutable_data<T>();
     const double work = 4 * double(all.size()) * double(std::max<std::int64_t>(k, 1));
-    TROUPE_TRY(for_matrices(ctx, all.count, work, [&](std::int64_t i) -> Status {
+    TROUPE_TRY(for_matrices(ctx, count_for(all, {&q, &r}), work, [&](std::int64_t i) -> Status {
       const T* a = from + i * all.size();
       if (!all_finite(a, all.size())) {
         fill_nan(to_q + i * m * k, m * k);

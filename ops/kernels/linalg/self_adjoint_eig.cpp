@@ -25,7 +25,7 @@ struct SelfAdjointEig final : Kernel {
     TROUPE_TRY(Tensor v, ctx.allocate(x.dtype(), x.shape()));
     const T* from = x.data<T>();
     T *to_e = e.mutable_data<T>(), *to_v = v.mutable_data<T>();
-    TROUPE_TRY(for_matrices(ctx, all.count, 9 * cubed(n), [&](std::int64_t i) {
+    TROUPE_TRY(for_matrices(ctx, count_for(all, {&e, &v}), 9 * cubed(n), [&](std::int64_t i) {
       const T* a = from + i * all.size();
       if (!all_finite(a, all.size())) {
         fill_nan(to_e + i * n, n);

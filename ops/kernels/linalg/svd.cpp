@@ -35,22 +35,24 @@ struct Svd final : Kernel {
     TROUPE_TRY(Tensor v, ctx.allocate(x.dtype(), v_shape));
     const T* from = x.data<T>();
     T *to_s = s.mutable_data<T>(), *to_u = u.mutable_data<T>(), *to_v = v.mutable_data<T>();
-    TROUPE_TRY(for_matrices(ctx, all.count, 20 * cubed(std::max(m, n)), [&](std::int64_t i) {
-      const T* a = from + i * all.size();
-      if (!all_finite(a, all.size())) {
-        fill_nan(to_s + i * k, k);
-        fill_nan(to_u + i * m * k, m * k);
-        fill_nan(to_v + i * n * k, n * k);
-        return ok_status();
-      }
-      SingularValues out;
-      if (!singular_values(as_doubles(a, all.size()), m, n, out))
-        return internal_error(fmt::format("the singular values of matrix {} do not converge", i));
-      copy_to(out.s, to_s + i * k);
-      copy_to(out.u, to_u + i * m * k);
-      copy_to(out.v, to_v + i * n * k);
-      return ok_status();
-    }));
+    TROUPE_TRY(for_matrices(
+        ctx, count_for(all, {&s, &u, &v}), 20 * cubed(std::max(m, n)), [&](std::int64_t i) {
+          const T* a = from + i * all.size();
+          if (!all_finite(a, all.size())) {
+            fill_nan(to_s + i * k, k);
+            fill_nan(to_u + i * m * k, m * k);
+            fill_nan(to_v + i * n * k, n * k);
+            return ok_status();
+          }
+          SingularValues out;
+          if (!singular_values(as_doubles(a, all.size()), m, n, out))
+            return internal_error(
+                fmt::format("the singular values of matrix {} do not converge", i));
+          copy_to(out.s, to_s + i * k);
+          copy_to(out.u, to_u + i * m * k);
+          copy_to(out.v, to_v + i * n * k);
+          return ok_status();
+        }));
     ctx.set_output(0, std::move(s));
     ctx.set_output(1, std::move(u));
     ctx.set_output(2, std::move(v));

@@ -18,6 +18,10 @@ Status list_unstack(KernelContext& c) {
   const Tensor& x = c.input(0);
   if (x.rank() < 1) return invalid_argument("x must have rank 1 or more, not []");
   TROUPE_TRY(Shape row, Shape::make(x.shape().dims().subspan(1)));
+  // Rows without elements are as many as a shape says, not as many as there is memory for.
+  constexpr std::int64_t kMostEmpty = std::int64_t{1} << 20;
+  if (row.elements() == 0 && x.dim(0) > kMostEmpty)
+    return resource_exhausted(fmt::format("a list of {} rows without elements", x.dim(0)));
   List list;
   for (std::int64_t i = 0; i < x.dim(0); ++i) list.push(x.rows(i, i + 1).reshaped(row));
   c.set_output(0, list_tensor(std::move(list)));

@@ -10,6 +10,7 @@
 #include "ops/formulas/arithmetic.hpp"
 #include "ops/kernels/support/elementwise.hpp"
 #include "ops/kernels/support/grad.hpp"
+#include "ops/kernels/support/one_shape.hpp"
 #include "ops/kernels/support/packets.hpp"
 
 using namespace troupe;
@@ -328,8 +329,8 @@ TROUPE_OPS(division_and_powers) {
          .grad = pow_grad_base_grad,
          .elementwise = true,
          .doc = "da = dy * b * a^(b-1), 0 where b is 0, in the broadcast shape of a and b (dy's)."})
-      .cpu(or_complex<elementwise<formula::PowGradBase>>)
-      .cuda(cuda::elementwise<formula::PowGradBase>);
+      .cpu(in_first_shape<or_complex<elementwise<formula::PowGradBase>>>)
+      .cuda(cuda::elementwise<formula::PowGradBase, cuda::Shapes::to_first>);
   r.add({.name = "PowGradExponent",
          .in = {"dy", "y", "a"},
          .out = {"db"},
@@ -339,8 +340,8 @@ TROUPE_OPS(division_and_powers) {
          .elementwise = true,
          .doc = "db = dy * y * log(a), 0 where a <= 0 (if complex: is 0), in the broadcast shape "
                 "of a and b (dy's)."})
-      .cpu(or_complex<elementwise<formula::PowGradExponent>>)
-      .cuda(cuda::elementwise<formula::PowGradExponent>);
+      .cpu(in_first_shape<or_complex<elementwise<formula::PowGradExponent>>>)
+      .cuda(cuda::elementwise<formula::PowGradExponent, cuda::Shapes::to_first>);
 }
 
 TROUPE_OPS(add_n) {

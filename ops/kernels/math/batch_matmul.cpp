@@ -100,6 +100,7 @@ class BatchMatMul final : public Kernel {
     dims.insert(dims.end(), {m, n});
     TROUPE_TRY(const Shape shape, Shape::make(dims));
     TROUPE_TRY(Tensor product, c.allocate(dtype_of<T>, shape));
+    if (product.elements() == 0) return product;  // of any number of products
     const T *left = a.data<T>(), *right = b.data<T>();
     T* out = product.mutable_data<T>();
     // Whole products: a chunk has about 12 MFLOP of them.

@@ -3,6 +3,7 @@
 #include "ops/cuda/elementwise.hpp"
 #include "ops/kernels/support/float_function.hpp"
 #include "ops/kernels/support/grad.hpp"
+#include "ops/kernels/support/one_shape.hpp"
 #include "ops/kernels/support/packets.hpp"
 
 using namespace troupe;
@@ -56,6 +57,7 @@ OpDef gradient_of(std::string name, GradFn grad, std::string doc) {
   OpDef def = float_function(std::move(name), grad, std::move(doc));
   def.in = {"dy", "y"};
   def.out = {"dx"};
+  def.shape = one_shape;
   return def;
 }
 
@@ -76,13 +78,13 @@ TROUPE_OPS(exponential) {
       .cuda(cuda::elementwise<formula::Tanh>);
   r.add(with_complex(
             gradient_of("TanhGrad", tanh_grad_grad, "dx = dy * (1 - y^2): the gradient of Tanh.")))
-      .cpu(or_complex<elementwise<formula::TanhGrad>>)
-      .cuda(cuda::elementwise<formula::TanhGrad>);
+      .cpu(of_one_shape<or_complex<elementwise<formula::TanhGrad>>>)
+      .cuda(cuda::elementwise<formula::TanhGrad, cuda::Shapes::equal>);
   r.add(float_function("Sigmoid", sigmoid_grad, "y = 1 / (1 + exp(-x))."))
       .cpu(elementwise<Sigmoid>)
       .cuda(cuda::elementwise<formula::Sigmoid>);
   r.add(gradient_of("SigmoidGrad", sigmoid_grad_grad,
                     "dx = dy * y * (1 - y): the gradient of Sigmoid."))
-      .cpu(elementwise<formula::SigmoidGrad>)
-      .cuda(cuda::elementwise<formula::SigmoidGrad>);
+      .cpu(of_one_shape<elementwise<formula::SigmoidGrad>>)
+      .cuda(cuda::elementwise<formula::SigmoidGrad, cuda::Shapes::equal>);
 }

@@ -125,11 +125,10 @@ class ReduceKernel final : public Kernel {
 Expected<std::unique_ptr<Kernel>> sum_kernel(const KernelSpec& spec) {
   return std::unique_ptr<Kernel>(new ReduceKernel(spec, sum_table(spec.type())));
 }
-template <class Op, class List, std::span<const ReduceLoops> (*of_complex)() = nullptr>
+std::span<const ReduceLoops> no_complex() { return {}; }
+template <class Op, class List, std::span<const ReduceLoops> (*of_complex)() = no_complex>
 Expected<std::unique_ptr<Kernel>> reducing(const KernelSpec& spec) {
-  if constexpr (of_complex != nullptr)
-    if (is_complex(spec.type()))
-      return std::unique_ptr<Kernel>(new ReduceKernel(spec, of_complex()));
+  if (is_complex(spec.type())) return std::unique_ptr<Kernel>(new ReduceKernel(spec, of_complex()));
   return std::unique_ptr<Kernel>(new ReduceKernel(spec, reduce_table<Op>(List{})));
 }
 
@@ -276,11 +275,11 @@ struct ProdGrad final : Kernel {
   Status compute(KernelContext& ctx) override {
     const Tensor &dy = ctx.input(0), &x = ctx.input(1);
     TROUPE_TRY(auto reduced, axis_set(axes, x.rank()));
+    TROUPE_TRY(check(dy, x, reduced));
+    TROUPE_TRY(Tensor dx, ctx.allocate(dtype_of<T>, x.shape()));
+    if (x.elements() == 0) return ctx.set_output(0, std::move(dx)), ok_status();
     const std::vector<std::int64_t> kept = offsets(x.shape(), reduced, false);
     const std::vector<std::int64_t> gone = offsets(x.shape(), reduced, true);
-    if (dy.elements() != std::int64_t(kept.size()))
-      return invalid_argument("dy is " + dy.shape().text() + " for x " + x.shape().text());
-    TROUPE_TRY(Tensor dx, ctx.allocate(dtype_of<T>, x.shape()));
     const Chunks chunks = row_chunks(std::int64_t(kept.size()), std::int64_t(gone.size()));
     if (chunks.count != 0)
       ctx.parallel(chunks.count, [&](std::int64_t c) {
@@ -303,7 +302,15 @@ struct ProdGrad final : Kernel {
       behind *= Compute<T>(x[*i]);
     }
   }
-  // Where the elements are of the subspace of the reduced (or the kept) dimensions.
+  // dy has an element for each of the kept dimensions.
+  static Status check(const Tensor& dy, const Tensor& x, const std::vector<bool>& reduced) {
+    std::int64_t kept = 1;
+    for (int i = 0; i < x.rank(); ++i) kept *= reduced[std::size_t(i)] ? 1 : x.dim(i);
+    if (dy.elements() == kept) return ok_status();
+    return invalid_argument("dy is " + dy.shape().text() + " for x " + x.shape().text());
+  }
+  // Where the elements are of the subspace of the reduced (or the kept) dimensions. REQUIRES: there
+  // are elements, or the dimensions could be any.
   static std::vector<std::int64_t> offsets(const Shape& shape, const std::vector<bool>& reduced,
                                            bool wanted) {
     std::vector<std::int64_t> out{0};
@@ -347,10 +354,7 @@ struct ProdGradAlong final : Kernel {
   Status compute(KernelContext& ctx) override {
     const Tensor &dy = ctx.input(0), &x = ctx.input(1);
     TROUPE_TRY(auto reduced, axis_set(axes, x.rank()));
-    const std::vector<std::int64_t> kept = ProdGrad<T>::offsets(x.shape(), reduced, false);
-    const std::vector<std::int64_t> gone = ProdGrad<T>::offsets(x.shape(), reduced, true);
-    if (dy.elements() != std::int64_t(kept.size()))
-      return invalid_argument("dy is " + dy.shape().text() + " for x " + x.shape().text());
+    TROUPE_TRY(ProdGrad<T>::check(dy, x, reduced));
     if (ctx.inputs() - 2 > kMost)
       return unimplemented(fmt::format("{} tangents; the limit is {}", ctx.inputs() - 2, kMost));
     std::vector<const T*> factors{x.data<T>()};
@@ -361,6 +365,9 @@ struct ProdGradAlong final : Kernel {
       factors.push_back(ctx.input(i).data<T>());
     }
     TROUPE_TRY(Tensor dx, ctx.allocate(dtype_of<T>, x.shape()));
+    if (x.elements() == 0) return ctx.set_output(0, std::move(dx)), ok_status();
+    const std::vector<std::int64_t> kept = ProdGrad<T>::offsets(x.shape(), reduced, false);
+    const std::vector<std::int64_t> gone = ProdGrad<T>::offsets(x.shape(), reduced, true);
     T* out = dx.mutable_data<T>();
     const Chunks chunks = row_chunks(std::int64_t(kept.size()), std::int64_t(gone.size()));
     if (chunks.count != 0)

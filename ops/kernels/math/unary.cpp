@@ -2,6 +2,7 @@
 #include "ops/formulas/unary.hpp"
 #include "ops/cuda/elementwise.hpp"
 #include "ops/kernels/support/grad.hpp"
+#include "ops/kernels/support/one_shape.hpp"
 #include "ops/kernels/support/packets.hpp"
 
 using namespace troupe;
@@ -105,7 +106,7 @@ OpDef unary_grad(std::string name, std::string in, GradFn grad, std::string doc)
           .in = {"dy", std::move(in)},
           .out = {"dx"},
           .types = kFloats,
-          .shape = same_shape,
+          .shape = one_shape,
           .grad = grad,
           .elementwise = true,
           .doc = std::move(doc)};
@@ -132,8 +133,8 @@ TROUPE_OPS(signs_and_roots) {
       .cuda(cuda::elementwise<formula::Reciprocal>);
   r.add(with_complex(unary_grad("ReciprocalGrad", "y", reciprocal_grad_grad,
                                 "dx = -dy * y^2: the gradient of Reciprocal.")))
-      .cpu(or_complex<elementwise<formula::ReciprocalGrad>>)
-      .cuda(cuda::elementwise<formula::ReciprocalGrad>);
+      .cpu(of_one_shape<or_complex<elementwise<formula::ReciprocalGrad>>>)
+      .cuda(cuda::elementwise<formula::ReciprocalGrad, cuda::Shapes::equal>);
   r.add(unary("Sqrt", kFloatsAndComplex, sqrt_grad,
               "y = sqrt(x); NaN below 0, but of a complex x the root whose real part is not "
               "negative. The gradient at 0 is inf."))
@@ -141,14 +142,14 @@ TROUPE_OPS(signs_and_roots) {
       .cuda(cuda::elementwise<formula::Sqrt>);
   r.add(with_complex(
             unary_grad("SqrtGrad", "y", sqrt_grad_grad, "dx = dy / (2 y): the gradient of Sqrt.")))
-      .cpu(or_complex<elementwise<formula::SqrtGrad>>)
-      .cuda(cuda::elementwise<formula::SqrtGrad>);
+      .cpu(of_one_shape<or_complex<elementwise<formula::SqrtGrad>>>)
+      .cuda(cuda::elementwise<formula::SqrtGrad, cuda::Shapes::equal>);
   r.add(unary("Rsqrt", kFloats, rsqrt_grad, "y = 1 / sqrt(x)."))
       .cpu(elementwise<formula::Rsqrt>)
       .cuda(cuda::elementwise<formula::Rsqrt>);
   r.add(unary_grad("RsqrtGrad", "y", rsqrt_grad_grad, "dx = -dy * y^3 / 2: the gradient of Rsqrt."))
-      .cpu(elementwise<formula::RsqrtGrad>)
-      .cuda(cuda::elementwise<formula::RsqrtGrad>);
+      .cpu(of_one_shape<elementwise<formula::RsqrtGrad>>)
+      .cuda(cuda::elementwise<formula::RsqrtGrad, cuda::Shapes::equal>);
 }
 
 TROUPE_OPS(rounding_and_tests) {
@@ -201,6 +202,6 @@ TROUPE_OPS(transcendental) {
       .cuda(cuda::elementwise<formula::Erf>);
   r.add(unary_grad("ErfGrad", "x", erf_grad_grad,
                    "dx = dy * 2 / sqrt(pi) * exp(-x^2): the gradient of Erf."))
-      .cpu(elementwise<ErfGrad>)
-      .cuda(cuda::elementwise<formula::ErfGrad>);
+      .cpu(of_one_shape<elementwise<ErfGrad>>)
+      .cuda(cuda::elementwise<formula::ErfGrad, cuda::Shapes::equal>);
 }

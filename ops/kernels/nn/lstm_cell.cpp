@@ -116,7 +116,8 @@ std::vector<Output> cell_grad_grad(GradContext& c) {
 
 // 4 Ki units: as much work as an elementwise chunk, since each takes five exponentials.
 Chunks unit_chunks(std::int64_t rows, std::int64_t units) {
-  return Chunks::of_step(rows, std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(1, units)));
+  return Chunks::of_step(units == 0 ? 0 : rows,
+                         std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(1, units)));
 }
 
 struct LstmCell {

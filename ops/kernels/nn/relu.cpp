@@ -7,6 +7,7 @@
 #include "ops/formulas/relu.hpp"
 #include "ops/kernels/support/float_function.hpp"
 #include "ops/kernels/support/grad.hpp"
+#include "ops/kernels/support/one_shape.hpp"
 #include "ops/kernels/support/packets.hpp"
 #include "ops/kernels/support/typed.hpp"
 #include "ops/op.hpp"
@@ -148,7 +149,7 @@ void add_pair(OpTable& r, std::string name, GradFn grad, GradFn grad_grad, std::
          .in = {"dy", "y"},
          .out = {"dx"},
          .types = "f32 f64",
-         .shape = same_shape,
+         .shape = one_shape,
          .grad = grad_grad,
          .elementwise = true,
          .doc = "The gradient of " + name + ", given its output y."})
@@ -194,8 +195,8 @@ TROUPE_OPS(leaky_relu) {
          .grad = leaky_relu_grad_grad,
          .elementwise = true,
          .doc = "dx = dy if x > 0, else slope * dy, in the broadcast shape of x and slope (dy's)."})
-      .cpu(elementwise<formula::LeakyReluGrad>)
-      .cuda(cuda::elementwise<formula::LeakyReluGrad>);
+      .cpu(in_first_shape<elementwise<formula::LeakyReluGrad>>)
+      .cuda(cuda::elementwise<formula::LeakyReluGrad, cuda::Shapes::to_first>);
 }
 
 TROUPE_OPS(selu) {
@@ -206,5 +207,8 @@ TROUPE_OPS(selu) {
   OpDef grad = float_function("SeluGrad", selu_grad_grad, "The gradient of Selu, given its input.");
   grad.in = {"dy", "x"};
   grad.out = {"dx"};
-  r.add(std::move(grad)).cpu(elementwise<SeluGrad>).cuda(cuda::elementwise<formula::SeluGrad>);
+  grad.shape = one_shape;
+  r.add(std::move(grad))
+      .cpu(of_one_shape<elementwise<SeluGrad>>)
+      .cuda(cuda::elementwise<formula::SeluGrad, cuda::Shapes::equal>);
 }

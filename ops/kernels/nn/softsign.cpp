@@ -8,6 +8,7 @@
 #include "ops/cuda/elementwise.hpp"
 #include "ops/kernels/support/elementwise.hpp"
 #include "ops/kernels/support/grad.hpp"
+#include "ops/kernels/support/one_shape.hpp"
 
 using namespace troupe;
 
@@ -43,10 +44,10 @@ TROUPE_OPS(softsign) {
          .in = {"dy", "x"},
          .out = {"dx"},
          .types = kFloats,
-         .shape = same_shape,
+         .shape = one_shape,
          .grad = softsign_grad_grad,
          .elementwise = true,
          .doc = "dx = dy / (1 + |x|)^2: the gradient of Softsign."})
-      .cpu(elementwise<formula::SoftsignGrad>)
-      .cuda(cuda::elementwise<formula::SoftsignGrad>);
+      .cpu(of_one_shape<elementwise<formula::SoftsignGrad>>)
+      .cuda(cuda::elementwise<formula::SoftsignGrad, cuda::Shapes::equal>);
 }

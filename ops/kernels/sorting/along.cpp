@@ -82,7 +82,7 @@ struct ScatterAlong final : Kernel {
     const T* in = dy.data<T>();
     // A line along the axis is one lane's, and its sums are rounded once.
     const Chunks chunks = row_chunks(to.outer * to.row, to.size + from.size);
-    if (chunks.count != 0)
+    if (chunks.count != 0 && y.elements() != 0)
       ctx.parallel(chunks.count, [&](std::int64_t c) {
         std::vector<Compute<T>> line(std::size_t(to.size));
         with_indices(indices, [&](const auto* at) {

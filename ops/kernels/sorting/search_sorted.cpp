@@ -42,9 +42,10 @@ struct SearchSorted final : Kernel {
     const bool one = sequence.rank() == 1;
     const std::int64_t rows = one ? 1 : values.shape().elements(0, values.rank() - 1);
     const std::int64_t m = rows == 0 ? 0 : values.elements() / rows;
+    if (m == 0) return ctx.set_output(0, std::move(y)), ok_status();
     std::vector<Ranked> keys(static_cast<std::size_t>(n));
     const auto below = [](const Ranked& a, const Ranked& b) { return a.key < b.key; };
-    for (std::int64_t row = 0; row < rows && m != 0; ++row) {
+    for (std::int64_t row = 0; row < rows; ++row) {
       rank_elements(sequence, row * n, 1, false, keys);
       for (std::int64_t i = 1; i < n; ++i)
         if (below(keys[std::size_t(i)], keys[std::size_t(i - 1)]))

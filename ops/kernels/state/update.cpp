@@ -59,14 +59,16 @@ struct Checked final : Kernel {
   Status compute(KernelContext& c) override {
     const Shape& shape = c.input(0).shape();
     for (int i = 0; i < c.inputs(); ++i)
-      if (c.input(i).shape() != (whole[std::size_t(i)] ? shape : Shape{}))
+      if (names[std::size_t(i)] != "indices" && names[std::size_t(i)] != "rows" &&
+          c.input(i).shape() != (whole[std::size_t(i)] ? shape : Shape{}))
         return invalid_argument(names[std::size_t(i)] + " has shape " + c.input(i).shape().text() +
                                 ", but the variable has " + shape.text());
     return rule->compute(c);
   }
   std::unique_ptr<Kernel> rule;
   std::vector<std::string> names;
-  std::vector<bool> whole;  // of the shape of the variable; else scalars
+  std::vector<bool> whole;  // of the shape of the variable; else scalars, or rows and their
+                            // indices, which the rule itself compares with the variable
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ OpDef rows_rule_on_values(const OpDef& write);
 template <KernelFactory kRule>
 OpTable::Entry add_rows_write(OpTable& table, OpDef def) {
   const OpDef write = rows_write(std::move(def));
-  table.add(rows_rule_on_values(write)).cpu(kRule);
+  table.add(rows_rule_on_values(write)).cpu(checked_rule<kRule>);
   return table.add(write).cpu(kRule);
 }
 
