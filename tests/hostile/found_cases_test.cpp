@@ -2,6 +2,8 @@
 // lists, and rules on values, whose names no node may have.
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "tests/contains.hpp"
 #include "tests/hostile/hostile_run.hpp"
 #include "tests/ops/kernels/conformance.hpp"
@@ -31,6 +33,12 @@ TEST_CASE("the gradient of a Transpose without a permutation is refused before i
   check_refused("Transpose", {x}, {{"perm", ints({std::int64_t{1} << 32, 0})}}, "axis", 1);
   check_refused("Transpose", {x}, {{"perm", ints({0, 0})}}, "twice", 1);
   check_refused("Transpose", {x}, {{"perm", std::vector<std::int64_t>(9, 0)}}, "perm", 1);
+}
+
+TEST_CASE("the gradient of a Roll with more shifts than axes is refused before its rank is known") {
+  check_refused("Roll", {any({3, 4})},
+                {{"shift", ints({std::numeric_limits<std::int64_t>::min()})}, {"axes", ints({})}},
+                "1 shifts for 0 axes", 1);
 }
 
 TEST_CASE("a list of more rows without elements than memory could hold is refused") {

@@ -20,7 +20,10 @@ Expected<PartialShape> joined(const std::vector<PartialShape>& shapes, std::int6
       continue;
     }
     TROUPE_TRY(int a, checked_axis(axis, s.rank()));
-    sum = sum < 0 || !s.known(a) ? -1 : sum + s.dim(a);
+    if (sum < 0 || !s.known(a))
+      sum = -1;
+    else if (__builtin_add_overflow(sum, s.dim(a).value(), &sum))
+      return invalid_argument(fmt::format("axis {} of all together is too long", axis));
     PartialShape rest = s;
     rest.set_dim(a, PartialShape::kUnknown);
     auto merged = PartialShape::merge(all, rest);

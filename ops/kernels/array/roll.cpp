@@ -11,13 +11,17 @@ namespace {
 
 using Longs = std::vector<std::int64_t>;
 
+Status check_lengths(const Longs& shift, const Longs& axes) {
+  if (shift.size() == axes.size()) return ok_status();
+  return invalid_argument(fmt::format("{} shifts for {} axes", shift.size(), axes.size()));
+}
 Status check_roll(const Longs& shift, const Longs& axes, int rank) {
-  if (shift.size() != axes.size())
-    return invalid_argument(fmt::format("{} shifts for {} axes", shift.size(), axes.size()));
+  TROUPE_TRY(check_lengths(shift, axes));
   for (std::int64_t axis : axes) TROUPE_TRY(checked_axis(axis, rank));
   return ok_status();
 }
 Status roll_shape(InferenceContext& c) {
+  TROUPE_TRY(check_lengths(c.ints_attr("shift"), c.ints_attr("axes")));  // the gradient needs that
   if (c.shape(0).known_rank())
     TROUPE_TRY(check_roll(c.ints_attr("shift"), c.ints_attr("axes"), c.shape(0).rank()));
   return same_shape(c);

@@ -3,6 +3,7 @@
 #include "ops/kernels/support/moves.hpp"
 #include "ops/kernels/support/types.hpp"
 #include "ops/kernels/support/views.hpp"
+#include "ops/kernels/support/wrapping.hpp"
 
 using namespace troupe;
 
@@ -30,8 +31,9 @@ struct AddRows {
     Status compute(KernelContext& c) override {
       TROUPE_TRY(check_rows(c));
       TROUPE_TRY(Tensor variable, own_first_input(c));
-      scatter<T>(c, c.input(2), c.input(1), variable,
-                 [](T sum, T x) { return Sign > 0 ? T(sum + x) : T(sum - x); });
+      scatter<T>(c, c.input(2), c.input(1), variable, [](T sum, T x) {
+        return Sign > 0 ? wrapping_sum(sum, x) : wrapping_difference(sum, x);
+      });
       c.set_output(0, std::move(variable));
       return ok_status();
     }

@@ -3,6 +3,7 @@
 #include "ops/formulas/arithmetic.hpp"
 #include "ops/kernels/state/update.hpp"
 #include "ops/kernels/support/types.hpp"
+#include "ops/kernels/support/wrapping.hpp"
 
 using namespace troupe;
 
@@ -40,7 +41,9 @@ Status assigned_shape(InferenceContext& c) {
 template <class T, int Sign>
 Status accumulate(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
-  auto add = [](T& x, T value) { x = Sign > 0 ? T(x + value) : T(x - value); };
+  auto add = [](T& x, T value) {
+    x = Sign > 0 ? wrapping_sum(x, value) : wrapping_difference(x, value);
+  };
   update_elements(c, c.input(1).data<T>(), add, var);
   c.set_output(0, var.take());
   return ok_status();

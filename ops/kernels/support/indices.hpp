@@ -10,6 +10,7 @@
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/elementwise.hpp"
 #include "ops/kernels/support/moves.hpp"
+#include "ops/kernels/support/wrapping.hpp"
 
 namespace troupe {
 
@@ -135,7 +136,7 @@ void scatter_add(const KernelContext& ctx, const Tensor& data, const Tensor& ind
   }
   if constexpr (std::is_same_v<Compute<T>, T>)
     scatter<T>(
-        ctx, data, indices, sums, [](T sum, T x) { return T(sum + x); }, axis);
+        ctx, data, indices, sums, [](T sum, T x) { return wrapping_sum(sum, x); }, axis);
   else
     scatter_add_in_float<T>(ctx, data, indices, sums, axis);
 }

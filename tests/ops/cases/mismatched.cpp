@@ -1,4 +1,6 @@
 // Inputs that do not fit each other, which only a run may see.
+#include <limits>
+
 #include "tests/ops/kernels/conformance.hpp"
 
 using namespace troupe;
@@ -35,6 +37,24 @@ const AddCases refused_perms([] {
   };
   return Cases{row({1, 3}, "axis 3 is outside"), row({0, -3}, "axis -3 is outside"),
                row({1, 1}, "dimension 1 twice"), row({1, std::int64_t{1} << 62}, "is outside")};
+});
+
+// Dimensions without elements that are together longer than any.
+const AddCases too_long_together([] {
+  const std::int64_t half = std::int64_t{1} << 62;
+  const Tensor none = Tensor::zeros(DType::f64, {half, 0}).value();
+  return Cases{{.op = "Concat", .inputs = {none, none}, .error = "too long"},
+               {.op = "ConcatGrad",
+                .inputs = {none, i64({2}, {half, 0}), i64({2}, {half, 0})},
+                .error = "too long"}};
+});
+
+// Sums of integers wrap around.
+const AddCases wrapping_sums([] {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  return Cases{{.op = "ScatterNd",
+                .inputs = {i64({2, 1}, {1, 1}), i64({2}, {kMost, 1}), i64({1}, {2})},
+                .want = {i64({2}, {0, -kMost - 1})}}};
 });
 
 // Any number of matrices or rows may have no elements.
