@@ -157,7 +157,7 @@ TEST_CASE("two live inputs of a Merge are an error, early or late") {
     w.role("m", Role::merge, {w.draft.out(a), w.draft.out(b)}, 1);
     w.make();
     StepResult result = w.run_whole();
-    CHECK(result.status.code() == Code::internal);
+    CHECK(result.status.code() == Code::invalid_argument);
   }
 }
 
