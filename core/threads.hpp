@@ -15,12 +15,13 @@ Status threads_can_start(int count);
 
 Status no_thread(const std::system_error& error);  // resource_exhausted
 
-// What `work` returns, an Expected or a Status: no_thread() if it cannot start a thread.
+// What `work` returns, an Expected or a Status: no_thread() if a std::thread in it cannot start.
 template <class Work>
 std::invoke_result_t<Work> unless_no_thread(Work&& work) {
   try {
     return work();
   } catch (const std::system_error& error) {
+    if (error.code() != std::errc::resource_unavailable_try_again) throw;
     return no_thread(error);
   }
 }

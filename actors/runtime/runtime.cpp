@@ -25,10 +25,6 @@ namespace {
 // At most two threads: actors do not compute, and most of a short step is waking an idle thread.
 std::size_t actor_threads() { return std::size_t(std::min(2, usable_processors())); }
 
-// Beside those and the lanes of devices: CAF's clock and printer, actors with a thread of their
-// own, and those that send and receive.
-constexpr int kOtherThreads = 10;
-
 // Everything in one process: the master and its one worker need no network.
 class LocalRuntime final : public Runtime {
  public:
@@ -120,6 +116,8 @@ class DefaultArithmetic final : public caf::thread_hook {
 
 }  // namespace
 
+int threads_of_actors() { return int(actor_threads()) + 10; }
+
 std::unique_ptr<caf::actor_system_config> actor_config() {
   auto config = std::make_unique<caf::actor_system_config>();
   config->add_thread_hook<DefaultArithmetic>();
@@ -148,9 +146,6 @@ ProcessTimeline end_recording(Trace& trace) {
 Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& cluster, TaskId task) {
   std::vector<std::unique_ptr<Device>> devices;
   const DeviceTypes& types = ops::builtin().devices;
-  const int lanes = cluster.threads > 0 ? cluster.threads : usable_processors();
-  TROUPE_TRY(threads_can_start(lanes * int(cluster.devices.size()) + int(actor_threads()) +
-                               kOtherThreads));
   std::map<std::string, int> of_type;
   for (const std::string& type : cluster.devices) {
     auto text =
@@ -163,6 +158,7 @@ Expected<std::vector<std::unique_ptr<Device>>> make_devices(const Cluster& clust
     devices.push_back(std::move(device));
   }
   if (devices.empty()) return invalid_argument("a worker needs a device");
+  TROUPE_TRY(threads_can_start(threads_of_actors()));
   return devices;
 }
 
@@ -172,7 +168,7 @@ Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor
                                               Runtime::Hooks hooks) {
   TROUPE_TRY(ops::ready());
   if (cluster.workers > 0 || cluster.wait_for > 0) {
-    TROUPE_TRY(threads_can_start(int(actor_threads()) + kOtherThreads));
+    TROUPE_TRY(threads_can_start(threads_of_actors()));
     return start_cluster(cluster, system, std::move(hooks));
   }
   TROUPE_TRY(auto devices, make_devices(cluster, TaskId{0}));

@@ -22,6 +22,9 @@ namespace troupe {
 // The configuration of Troupe's actor systems: work sharing, few threads (actors do not compute).
 std::unique_ptr<caf::actor_system_config> actor_config();
 
+// At most how many threads such a system takes, with those that send and receive.
+int threads_of_actors();
+
 // Recording in the master's process. begin_recording drops older spans and returns the start time;
 // end_recording returns what was recorded.
 std::int64_t begin_recording(Trace& trace);

@@ -17,9 +17,11 @@
 #include "actors/cluster.hpp"
 #include "actors/net/socket.hpp"
 #include "actors/processes/orphan_wait.hpp"
+#include "actors/runtime/runtime.hpp"
 #include "actors/runtime/worker_shell.hpp"
 #include "core/log.hpp"
 #include "core/number.hpp"
+#include "core/threads.hpp"
 #include "ops/isa.hpp"
 
 namespace troupe {
@@ -155,9 +157,10 @@ Status run_worker(const WorkerProcessOptions& options) { return run_waiting_work
 
 Status run_waiting_worker(const WorkerProcessOptions& options, const OrphanOptions& orphan) {
   TROUPE_TRY(ops::ready());
+  TROUPE_TRY(threads_can_start(threads_of_actors()));
   OrphanWait wait(options.master.text(), orphan.limit);
   for (;;) {
-    Status how = live_as_worker(options, wait, orphan);
+    Status how = unless_no_thread([&] { return live_as_worker(options, wait, orphan); });
     if (wait.over()) return wait.gave_up();
     switch (wait.ended(how)) {
       case OrphanWait::Next::end:

@@ -21,7 +21,12 @@ Expected<std::unique_ptr<CudaStream>> CudaStream::make(Streams& streams, std::st
   TROUPE_TRY(
       context.check(context.driver().cuStreamCreateWithPriority(&handle, kStreamNonBlocking, 0),
                     "cuStreamCreate"));
-  return std::unique_ptr<CudaStream>(new CudaStream(streams, handle, std::move(line)));
+  try {
+    return std::unique_ptr<CudaStream>(new CudaStream(streams, handle, std::move(line)));
+  } catch (...) {  // there is no thread for it
+    context.driver().cuStreamDestroy_v2(handle);
+    throw;
+  }
 }
 
 CudaStream::CudaStream(Streams& streams, StreamHandle handle, std::string line)
@@ -32,8 +37,8 @@ CudaStream::CudaStream(Streams& streams, StreamHandle handle, std::string line)
       line_(std::move(line)),
       progress_(id_) {
   std::lock_guard lock(streams_.mutex);
+  thread_ = std::thread([this] { run(); });  // which waits for the mutex
   streams_.all.push_back(this);
-  thread_ = std::thread([this] { run(); });
 }
 
 CudaStream::~CudaStream() {

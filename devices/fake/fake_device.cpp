@@ -41,8 +41,8 @@ class FakeStream final : public HostStream {
  public:
   FakeStream(Shared& shared, std::uint32_t id)
       : shared_(shared), id_(id), random_(shared.options.seed * 31 + id), progress_(id) {
+    thread_ = std::thread([this] { run(); });  // which waits for the mutex
     shared_.streams.push_back(this);
-    thread_ = std::thread([this] { run(); });
   }
   ~FakeStream() override { thread_.join(); }  // after shared_.stopping
 
@@ -166,8 +166,13 @@ class Fake final : public FakeDevice {
     TROUPE_CHECK(options.streams >= 1 && options.streams <= int(FakeMemory::kStreams),
                  "a fake device has 1 to 8 streams");
     std::lock_guard lock(shared_.mutex);  // the streams' threads wait until all of them exist
-    for (int i = 0; i < options.streams; ++i)
-      streams_.push_back(std::make_unique<FakeStream>(shared_, std::uint32_t(i)));
+    try {
+      for (int i = 0; i < options.streams; ++i)
+        streams_.push_back(std::make_unique<FakeStream>(shared_, std::uint32_t(i)));
+    } catch (...) {  // there is no thread for one of them
+      shared_.stopping = true;
+      throw;
+    }
   }
   ~Fake() override { shut_down(); }
 

@@ -18,13 +18,16 @@ TEST_CASE("a process that may have few threads trains, or says that it needs mor
     MESSAGE("skipped: a sanitizer's library has to be loaded before any other");
     return;
   }
-  const auto train = [](int most, const std::string& how) {
+  const auto command = [](int most, const std::string& arguments) {
     return shell_command(
-        fmt::format("MOST_THREADS={} LD_PRELOAD={}/bin/few_threads.so timeout -k 1 60 {} train "
-                    "mnist-softmax --steps 1 --examples 64 --threads 2 --quiet {}",
-                    most, build_dir(), troupe_program(), how));
+        fmt::format("TROUPE_CUDA_PATH={0}/fake-cuda:{0}/fake-nvrtc:- TROUPE_CUDA_CACHE=- "
+                    "MOST_THREADS={1} LD_PRELOAD={0}/bin/few_threads.so timeout -k 1 60 {2} {3}",
+                    build_dir(), most, troupe_program(), arguments));
   };
-  for (const std::string how : {"", "--cluster local:1"}) {
+  const auto train = [&](int most, const std::string& how) {
+    return command(most, "train mnist-softmax --steps 1 --examples 64 --threads 1 --quiet " + how);
+  };
+  for (const std::string how : {"", "--cluster local:1", "--device cuda"}) {
     const Ended usual = train(100, how);
     REQUIRE_MESSAGE(usual.code == 0, usual.err);
     bool trained = false;
@@ -41,4 +44,7 @@ TEST_CASE("a process that may have few threads trains, or says that it needs mor
     }
     CHECK(trained);
   }
+  const Ended worker = command(0, "worker --master 127.0.0.1:1");
+  CHECK_MESSAGE(worker.code == 1, worker.err);
+  CHECK_MESSAGE(contains(worker.err, "resource_exhausted"), worker.err);
 }
