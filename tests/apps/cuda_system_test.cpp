@@ -273,6 +273,21 @@ TEST_CASE("a trace shows when a GPU did the work: the slow kernel, the slow copy
   CHECK(length(find(copies.at("downloads from "), "")) >= kSlow);
 }
 
+TEST_CASE("what a resource answers is uploaded by the name of the node that asked") {
+  const Emulated emulated;
+  Graph g(1);
+  Variable w = variable(g, "w", value_or_throw(Tensor::zeros(DType::f32, {4})));
+  Output there = is_variable_initialized(w.handle());
+  Session session(g, with_gpu());
+  auto step = session.compile({there});
+  throw_if_error(session.try_start_trace());
+  step.run(std::vector<Tensor>{});
+  const auto lines = gpu_lines(value_or_throw(session.try_stop_trace()));
+  REQUIRE(lines.contains("uploads to "));
+  for (const Span& span : lines.at("uploads to "))
+    CHECK_MESSAGE(contains(span.name, "IsVariableInitialized"), span.name);
+}
+
 TEST_CASE("nothing of a GPU is timed while no trace is recorded") {
   const Emulated emulated;
   Chain chain;

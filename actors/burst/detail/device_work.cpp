@@ -209,8 +209,9 @@ Status DeviceWork::place(std::uint32_t node, std::uint32_t slot, Tensor tensor) 
     return {};
   }
   const std::uint32_t maker = program_.producer(slot);
-  const NamedWork work(maker == kNoNode ? "a feed" : program_.plan().info[maker].name, run_,
-                       trace_);
+  const std::string_view name =
+      maker == kNoNode ? std::string_view("a feed") : program_.plan().info[maker].name;
+  const NamedWork work(name, run_, trace_);
   TROUPE_TRY(to.tensor,
              Tensor::make(tensor.dtype(), tensor.shape(), memory_.allocator(MemorySpace::device)));
   to.ticket = copy(node, tensor, to.tensor);
