@@ -6,6 +6,13 @@
 
 namespace troupe {
 
+// Whether the device has failed, as `status` may show. Others, such as that of an attempt that was
+// called off, do not ask the driver.
+inline bool shows_failure(const Status& status, const Device& device) {
+  const bool may = status.code() == Code::internal || status.code() == Code::resource_exhausted;
+  return may && !device.failure().ok();
+}
+
 // Why a process leaves its job: without its device it is of no use, and another process may take
 // its place. `failure` names nodes.
 inline Status without(const Device& device, const Status& failure) {

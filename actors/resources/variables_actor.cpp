@@ -110,6 +110,9 @@ void carry_out(VariablesSelf self, VariableStore::LogReply& logged) {
 }
 
 void carry_out(VariablesSelf self, const ResourceStaged& staged) {
+  const Device& device = *self->state.device;
+  if (shows_failure(staged.status, device))
+    return self->send(self->state.worker, ExpelProcess{without(device, staged.status)});
   self->send(self->state.worker, StagedAt{self->state.id, staged});
 }
 

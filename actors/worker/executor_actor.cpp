@@ -89,12 +89,9 @@ void carry_out(ExecutorSelf self, PartitionRuns::Await& await) {
 
 // A step that fails since its device has failed: not the attempt ends, but the process leaves.
 bool device_failed(ExecutorSelf self, const Status& status) {
-  if (status.ok()) return false;
   Device& device = self->state.setup.partition.program->device();
-  const Status failure = device.failure();
-  if (failure.ok()) return false;
-  const bool tells = status.code() == Code::internal || status.code() == Code::resource_exhausted;
-  self->send(self->state.setup.worker, ExpelProcess{without(device, tells ? status : failure)});
+  if (!shows_failure(status, device)) return false;
+  self->send(self->state.setup.worker, ExpelProcess{without(device, status)});
   return true;
 }
 

@@ -211,7 +211,7 @@ void give_up(WorkerSelf self, const Status& why);
 void answer_load(WorkerSelf self, CompiledId compiled, Status status) {
   auto& s = self->state;
   for (Device* device : s.options.devices)
-    if (!status.ok() && !device->failure().ok()) return give_up(self, without(*device, status));
+    if (shows_failure(status, *device)) return give_up(self, without(*device, status));
   self->send(s.options.coordinator, StepLoaded{compiled, s.options.task, std::move(status)});
 }
 

@@ -86,6 +86,7 @@ class GpuMemory::Pages final : public PageSource {
   // A page more than what is used: to align it, and so that no two pieces touch.
   bool grow(std::size_t bytes) {
     const std::size_t left = cap_ - std::min(cap_, held_);
+    refusal_.store(kSuccess);
     context_->enter();
     for (std::size_t size : {std::min(std::max(bytes, next_), left), bytes}) {
       if (size < bytes) continue;
@@ -121,6 +122,7 @@ GpuMemory::GpuMemory(ContextPtr context, std::size_t cap)
 
 void* GpuMemory::allocate(std::size_t bytes) {
   void* data = arena_->allocate(bytes);
+  refused_.store(!data);
   if (!data) return nullptr;
   holders_.fetch_add(1, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
@@ -154,6 +156,7 @@ std::uint64_t GpuMemory::may_use_after(const void* block) {
 }
 
 std::string GpuMemory::text(const std::string& device) {
+  if (!refused_.exchange(false)) return {};
   struct Holder {
     std::size_t bytes = 0, tensors = 0;
   };

@@ -65,6 +65,7 @@ class GpuMemory final : public Allocator {
   const std::size_t cap_;
   std::atomic<std::uint64_t> issued_{0};
   std::atomic<std::size_t> taken_{0};      // bytes, of the driver
+  std::atomic<bool> refused_{false};       // the last that was asked for, and not told of yet
   std::atomic<Result> refusal_{kSuccess};  // the driver's last
   std::atomic<std::uint64_t> recut_{0};    // issued when pages were last given back
   std::atomic<std::size_t> holders_{1};    // the device and every block
