@@ -39,9 +39,9 @@ Status tile_grad_shape(InferenceContext& c) { return set_shape_from(c, 1); }
 // For each repetition, counted in the index space `multiples`, its offset in the tiled tensor.
 template <class F>
 void for_tiles(const Shape& multiples, const Shape& one, const Shape& tiled, F&& f) {
+  if (multiples.elements() == 0) return;  // of nothing, other dimensions may be of any size
   Strides step = strides_of(tiled);
   for (int i = 0; i < one.rank(); ++i) step[std::size_t(i)] *= one.dim(i);
-  if (multiples.elements() == 0) return;
   strided_rows(multiples, step, step, {0, row_count(multiples)},
                [&](std::int64_t at, std::int64_t, std::int64_t n) {
                  const int last = multiples.rank() - 1;
