@@ -40,10 +40,11 @@ struct Pad final : Kernel {
   Status compute(KernelContext& ctx) override {
     TROUPE_TRY(PartialShape dims, padded(ctx.input(0).shape(), paddings));
     TROUPE_TRY(Shape shape, Shape::make(dims.dims()));
-    std::int64_t offset = 0;
+    std::int64_t offset = 0;  // of x in y; nothing may be padded by any amount
     const Strides strides = strides_of(shape);
-    for (std::size_t i = 0; i < std::size_t(shape.rank()); ++i)
-      offset += strides[i] * paddings[2 * i];
+    if (ctx.input(0).elements() != 0)
+      for (std::size_t i = 0; i < std::size_t(shape.rank()); ++i)
+        offset += strides[i] * paddings[2 * i];
     return place(ctx, shape, offset, value);
   }
   Ints paddings;
