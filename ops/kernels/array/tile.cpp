@@ -133,6 +133,11 @@ class TileOnGpu final : public cuda::DeviceKernel {
     Tensor y = ctx.input(0);
     TROUPE_TRY(PartialShape dims, tiled(y.shape(), multiples_, false));
     TROUPE_TRY(Shape shape, Shape::make(dims.dims()));
+    if (shape.elements() == 0) {  // a part of the dimensions may have more than there can be
+      TROUPE_TRY(y, ctx.allocate(y.dtype(), shape));
+      ctx.set_output(0, std::move(y));
+      return ok_status();
+    }
     std::vector<Repeated> left = repeated(y.shape(), multiples_);
     for (std::int64_t behind = 1; !left.empty();) {
       const Repeated last = left.back();
