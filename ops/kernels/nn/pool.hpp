@@ -77,6 +77,8 @@ struct PoolBlock {
 // f(PoolBlock, std::integral_constant<int, channels>) for the blocks of its windows.
 template <class T, class Begin, class F>
 void for_pool_blocks(const KernelContext& c, const PoolShape& p, Begin&& begin, F&& f) {
+  // Of images without elements there may be any number.
+  if (p.channels == 0 || (p.h.in * p.w.in == 0 && p.h.out * p.w.out == 0)) return;
   const Chunks chunks = pool_chunks(p);
   c.parallel(chunks.count, [&](std::int64_t i) {
     if (c.cancelled()) return;

@@ -114,6 +114,7 @@ const AddCases pools([] {
        .error = "2"},
       {.op = "AvgPool", .inputs = {x}, .attrs = attrs, .differentiate = {0}},
       {.op = "AvgPool", .inputs = {x}, .attrs = same, .differentiate = {0}},
+      {.op = "AvgPool", .inputs = {any({std::int64_t{1} << 45, 1, 2, 0})}, .attrs = same},
       {.op = "AvgPoolGrad",
        .inputs = {i64({4}, {2, 5, 4, 3}), any({2, 2, 1, 3})},
        .attrs = attrs,
