@@ -2,7 +2,7 @@
 // number alone (ops/data/pipeline.hpp); reading files and handing out numbers is the runtime's.
 #include "graph/control/state/state_ops.hpp"
 #include "ops/data/stage_kind.hpp"
-#include "ops/kernels/support/wrapping.hpp"
+#include "ops/formulas/arithmetic.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
@@ -53,7 +53,8 @@ Status element_shape(InferenceContext& c) {
 }
 
 Status count_one_more(KernelContext& c) {
-  c.set_output(0, Tensor::scalar(wrapping_sum<std::int64_t>(*c.input(0).data<std::int64_t>(), 1)));
+  c.set_output(0,
+               Tensor::scalar(formula::Add()(*c.input(0).data<std::int64_t>(), std::int64_t{1})));
   return ok_status();
 }
 

@@ -1,9 +1,9 @@
 // ScatterAdd, ScatterSub, ScatterUpdate: writes of some rows of a variable.
+#include "ops/formulas/arithmetic.hpp"
 #include "ops/kernels/state/update_rows.hpp"
 #include "ops/kernels/support/moves.hpp"
 #include "ops/kernels/support/types.hpp"
 #include "ops/kernels/support/views.hpp"
-#include "ops/kernels/support/wrapping.hpp"
 
 using namespace troupe;
 
@@ -24,16 +24,14 @@ Status check_rows(const KernelContext& c) {
   return check_indices(indices, variable.dim(0));
 }
 
-template <int Sign>
-struct AddRows {
+template <class Op>
+struct ChangeRows {
   template <class T>
   struct Of final : Kernel {
     Status compute(KernelContext& c) override {
       TROUPE_TRY(check_rows(c));
       TROUPE_TRY(Tensor variable, own_first_input(c));
-      scatter<T>(c, c.input(2), c.input(1), variable, [](T sum, T x) {
-        return Sign > 0 ? wrapping_sum(sum, x) : wrapping_difference(sum, x);
-      });
+      scatter<T>(c, c.input(2), c.input(1), variable, Op());
       c.set_output(0, std::move(variable));
       return ok_status();
     }
@@ -83,11 +81,11 @@ TROUPE_OPS(scatter) {
   add_scatter(r, "ScatterAdd",
               "var[indices[i], ...] += rows[i, ...], row by row and replica by replica. An index "
               "out of range is an error.",
-              typed_kernel<AddRows<1>::Of, Sums>);
+              typed_kernel<ChangeRows<formula::Add>::Of, Sums>);
   add_scatter(r, "ScatterSub",
               "var[indices[i], ...] -= rows[i, ...], row by row and replica by replica. An index "
               "out of range is an error.",
-              typed_kernel<AddRows<-1>::Of, Sums>);
+              typed_kernel<ChangeRows<formula::Sub>::Of, Sums>);
   add_scatter(r, "ScatterUpdate",
               "var[indices[i], ...] = rows[i, ...]. If several rows have the same index, the last "
               "one (in replica order) wins. An index out of range is an error.",

@@ -3,9 +3,9 @@
 #include <array>
 
 #include "ops/cuda/update.hpp"
+#include "ops/formulas/arithmetic.hpp"
 #include "ops/formulas/updates.hpp"
 #include "ops/kernels/state/update_rows.hpp"
-#include "ops/kernels/support/wrapping.hpp"
 
 using namespace troupe;
 
@@ -22,7 +22,7 @@ Status adapt(KernelContext& c) {
   TROUPE_TRY(auto v, NewValue<T>::of(c, 2));
   TROUPE_TRY(auto count, NewValue<std::int64_t>::of(c, 3));
   std::int64_t& t = *count.bring(0, 1);
-  t = wrapping_sum<std::int64_t>(t, 1);
+  t = formula::Add()(t, std::int64_t{1});
   std::array<const T*, 5> scalars{};
   for (int i = 0; i < 4; ++i) scalars[std::size_t(i)] = c.input(4 + i).data<T>();
   if (Decays) scalars[4] = c.input(kRows ? 8 : 9).data<T>();

@@ -3,7 +3,6 @@
 #include "ops/formulas/arithmetic.hpp"
 #include "ops/kernels/state/update.hpp"
 #include "ops/kernels/support/types.hpp"
-#include "ops/kernels/support/wrapping.hpp"
 
 using namespace troupe;
 
@@ -38,28 +37,26 @@ Status assigned_shape(InferenceContext& c) {
   return ok_status();
 }
 
-template <class T, int Sign>
+template <class T, class Op>
 Status accumulate(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
-  auto add = [](T& x, T value) {
-    x = Sign > 0 ? wrapping_sum(x, value) : wrapping_difference(x, value);
-  };
+  auto add = [](T& x, T value) { x = Op()(x, value); };
   update_elements(c, c.input(1).data<T>(), add, var);
   c.set_output(0, var.take());
   return ok_status();
 }
 
-template <int Sign>
+template <class Op>
 Status accumulate_any(KernelContext& c) {
   switch (c.input(1).dtype()) {
     case DType::f32:
-      return accumulate<float, Sign>(c);
+      return accumulate<float, Op>(c);
     case DType::f64:
-      return accumulate<double, Sign>(c);
+      return accumulate<double, Op>(c);
     case DType::i32:
-      return accumulate<std::int32_t, Sign>(c);
+      return accumulate<std::int32_t, Op>(c);
     default:
-      return accumulate<std::int64_t, Sign>(c);
+      return accumulate<std::int64_t, Op>(c);
   }
 }
 
@@ -95,8 +92,8 @@ TROUPE_OPS(assign) {
                  .combine = Combine::sum,
                  .doc = std::move(doc)};
   };
-  add_update<kernel<accumulate_any<1>>, cuda::elementwise<formula::Add>>(
+  add_update<kernel<accumulate_any<formula::Add>>, cuda::elementwise<formula::Add>>(
       r, accumulation("AssignAdd", "var += value, summed over replicas."));
-  add_update<kernel<accumulate_any<-1>>, cuda::elementwise<formula::Sub>>(
+  add_update<kernel<accumulate_any<formula::Sub>>, cuda::elementwise<formula::Sub>>(
       r, accumulation("AssignSub", "var -= value, summed over replicas."));
 }

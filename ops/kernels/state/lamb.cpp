@@ -3,9 +3,9 @@
 #include <numeric>
 
 #include "ops/cuda/update.hpp"
+#include "ops/formulas/arithmetic.hpp"
 #include "ops/formulas/updates.hpp"
 #include "ops/kernels/state/update.hpp"
-#include "ops/kernels/support/wrapping.hpp"
 
 using namespace troupe;
 
@@ -19,7 +19,7 @@ Status adapt(KernelContext& c) {
   TROUPE_TRY(auto v, NewValue<T>::of(c, 2));
   TROUPE_TRY(auto count, NewValue<std::int64_t>::of(c, 3));
   std::int64_t& t = *count.bring(0, 1);
-  t = wrapping_sum<std::int64_t>(t, 1);
+  t = formula::Add()(t, std::int64_t{1});
   const T* const scalars[] = {c.input(4).data<T>(), c.input(5).data<T>(), c.input(6).data<T>(),
                               c.input(7).data<T>(), c.input(9).data<T>()};
   const auto rule = formula::LambStep<T>::of(scalars, t);

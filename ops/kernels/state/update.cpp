@@ -58,17 +58,19 @@ struct OnlyWhen final : Kernel {
 struct Checked final : Kernel {
   Status compute(KernelContext& c) override {
     const Shape& shape = c.input(0).shape();
-    for (int i = 0; i < c.inputs(); ++i)
-      if (names[std::size_t(i)] != "indices" && names[std::size_t(i)] != "rows" &&
-          c.input(i).shape() != (whole[std::size_t(i)] ? shape : Shape{}))
-        return invalid_argument(names[std::size_t(i)] + " has shape " + c.input(i).shape().text() +
+    for (const auto& [i, name, whole] : operands)
+      if (c.input(i).shape() != (whole ? shape : Shape{}))
+        return invalid_argument(name + " has shape " + c.input(i).shape().text() +
                                 ", but the variable has " + shape.text());
     return rule->compute(c);
   }
+  struct Operand {
+    int input;
+    std::string name;
+    bool whole;  // of the shape of the variable; else a scalar
+  };
   std::unique_ptr<Kernel> rule;
-  std::vector<std::string> names;
-  std::vector<bool> whole;  // of the shape of the variable; else scalars, or rows and their
-                            // indices, which the rule itself compares with the variable
+  std::vector<Operand> operands;
 };
 
 }  // namespace
@@ -121,11 +123,12 @@ std::unique_ptr<Kernel> only_when(const KernelSpec& spec, std::unique_ptr<Kernel
 std::unique_ptr<Kernel> checked_rule(const KernelSpec& spec, std::unique_ptr<Kernel> rule) {
   auto checked = std::make_unique<Checked>();
   checked->rule = std::move(rule);
-  for (const ArgSpec& arg : spec.op.in) {
-    const bool value = checked->names.size() < spec.op.out.size();
-    checked->whole.push_back(value ? arg.name != "step"
-                                   : arg.name == "grad" || arg.name == "value");
-    checked->names.push_back(arg.name);
+  for (std::size_t i = 0; i < spec.op.in.size(); ++i) {
+    const std::string& name = spec.op.in[i].name;
+    if (name == "indices" || name == "rows") continue;  // which the rule compares with the variable
+    const bool value = i < spec.op.out.size();
+    checked->operands.push_back(
+        {int(i), name, value ? name != "step" : name == "grad" || name == "value"});
   }
   return checked;
 }

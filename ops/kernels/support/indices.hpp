@@ -7,10 +7,10 @@
 #include <numeric>
 #include <vector>
 
+#include "ops/formulas/arithmetic.hpp"
 #include "ops/kernels/support/args.hpp"
 #include "ops/kernels/support/elementwise.hpp"
 #include "ops/kernels/support/moves.hpp"
-#include "ops/kernels/support/wrapping.hpp"
 
 namespace troupe {
 
@@ -135,8 +135,7 @@ void scatter_add(const KernelContext& ctx, const Tensor& data, const Tensor& ind
     return scatter_add<T>(ctx, parts(data, indices.elements()), indices, to, 1);
   }
   if constexpr (std::is_same_v<Compute<T>, T>)
-    scatter<T>(
-        ctx, data, indices, sums, [](T sum, T x) { return wrapping_sum(sum, x); }, axis);
+    scatter<T>(ctx, data, indices, sums, formula::Add(), axis);
   else
     scatter_add_in_float<T>(ctx, data, indices, sums, axis);
 }
