@@ -14,6 +14,7 @@ struct alignas(64) Counter {
 };
 std::array<Counter, 16> counters;
 std::atomic<unsigned> threads{0};
+std::atomic<std::uint64_t> largest{0};
 
 Counter& counter() {
   thread_local Counter* mine = nullptr;
@@ -23,6 +24,8 @@ Counter& counter() {
 
 void* take(std::size_t size, std::size_t alignment) {
   counter().bytes.fetch_add(size, std::memory_order_relaxed);
+  if (size > largest.load(std::memory_order_relaxed))
+    largest.store(size, std::memory_order_relaxed);
   if (alignment <= alignof(std::max_align_t)) return std::malloc(size == 0 ? 1 : size);
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   return std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
@@ -48,4 +51,8 @@ std::uint64_t troupe::test::allocated_bytes() {
   std::uint64_t all = 0;
   for (const Counter& c : counters) all += c.bytes.load(std::memory_order_relaxed);
   return all;
+}
+
+std::uint64_t troupe::test::take_largest_block() {
+  return largest.exchange(0, std::memory_order_relaxed);
 }

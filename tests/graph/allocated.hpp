@@ -6,6 +6,7 @@
 
 namespace troupe::test {
 
-std::uint64_t allocated_bytes();  // since the program began
+std::uint64_t allocated_bytes();     // since the program began
+std::uint64_t take_largest_block();  // since the last call
 
 }  // namespace troupe::test

@@ -9,7 +9,7 @@
 #include "devices/cpu/cpu_device.hpp"
 #include "graph/compile.hpp"
 #include "graph/gradients.hpp"
-#include "tests/hostile/largest_block.hpp"
+#include "tests/graph/allocated.hpp"
 
 namespace troupe::test {
 namespace {
