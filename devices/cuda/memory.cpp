@@ -54,20 +54,14 @@ class PinnedPages final : public PageSource {
 }  // namespace
 
 // Pieces of memory, each twice as large as the one before, so that a small program leaves the GPU
-// to others and a large one has few pieces. They stay until the end: freeing one waits for
-// everything on the GPU.
+// to others and a large one has few pieces. Freeing one waits for everything on the GPU: only what
+// is unused goes, when there would not be room for another one.
 class GpuMemory::Pages final : public PageSource {
  public:
-  explicit Pages(GpuMemory& memory)
-      : context_(memory.context_),
-        cap_(memory.cap_),
-        issued_(memory.issued_),
-        recut_(memory.recut_),
-        taken_(memory.taken_),
-        refusal_(memory.refusal_) {}
+  explicit Pages(GpuMemory& memory) : memory_(memory) {}
   ~Pages() override {
-    context_->enter();
-    for (const DeviceAddress piece : pieces_) context_->driver().cuMemFree_v2(piece);
+    memory_.context_->enter();
+    for (const Piece& piece : pieces_) memory_.context_->driver().cuMemFree_v2(piece.address);
   }
 
   void* take(std::size_t bytes) override {
@@ -77,40 +71,62 @@ class GpuMemory::Pages final : public PageSource {
     return at ? reinterpret_cast<void*>(*at) : nullptr;
   }
   void give_back(void* pages, std::size_t bytes) noexcept override {
-    recut_.store(issued_.load());
+    memory_.recut_.store(memory_.issued_.load());
     free_.add(reinterpret_cast<std::uint64_t>(pages), whole_pages(bytes));
   }
   MemorySpace space() const override { return MemorySpace::device; }
 
  private:
   // A page more than what is used: to align it, and so that no two pieces touch.
+  struct Piece {
+    DeviceAddress address = 0;
+    std::size_t size = 0;
+    std::uint64_t first_page() const { return (address + kPage - 1) / kPage * kPage; }
+  };
+
   bool grow(std::size_t bytes) {
-    const std::size_t left = cap_ - std::min(cap_, held_);
-    refusal_.store(kSuccess);
-    context_->enter();
-    for (std::size_t size : {std::min(std::max(bytes, next_), left), bytes}) {
+    if (held_ + bytes > memory_.cap_) free_unused();
+    return ask(bytes) || (memory_.refusal_.load() == kOutOfMemory && free_unused() && ask(bytes));
+  }
+
+  bool ask(std::size_t bytes) {
+    const std::size_t left = memory_.cap_ - std::min(memory_.cap_, held_);
+    memory_.refusal_.store(kSuccess);
+    memory_.context_->enter();
+    for (std::size_t size : {std::min(std::max(bytes, next_), left) / kPage * kPage, bytes}) {
       if (size < bytes) continue;
-      DeviceAddress piece = 0;
-      const Result result = context_->driver().cuMemAlloc_v2(&piece, size + kPage);
-      refusal_.store(result);
+      Piece piece{0, size};
+      const Result result = memory_.context_->driver().cuMemAlloc_v2(&piece.address, size + kPage);
+      memory_.refusal_.store(result);
       if (result != kSuccess) continue;
       pieces_.push_back(piece);
-      held_ += size;
-      taken_.store(held_);
+      hold(held_ + size);
       next_ = std::min(2 * std::max(next_, size), kLargestPiece);
-      free_.add((piece + kPage - 1) / kPage * kPage, size / kPage * kPage);
+      free_.add(piece.first_page(), size);
       return true;
     }
     return false;
   }
 
-  const ContextPtr context_;
-  const std::size_t cap_;
-  const std::atomic<std::uint64_t>& issued_;
-  std::atomic<std::uint64_t>& recut_;
-  std::atomic<std::size_t>& taken_;
-  std::atomic<Result>& refusal_;
-  std::vector<DeviceAddress> pieces_;
+  // Whether there was any.
+  bool free_unused() {
+    memory_.context_->enter();
+    return std::erase_if(pieces_, [&](const Piece& piece) {
+             if (!free_.remove(piece.first_page(), piece.size)) return false;
+             memory_.context_->driver().cuMemFree_v2(piece.address);
+             memory_.forget(piece.first_page(), piece.size);
+             hold(held_ - piece.size);
+             return true;
+           }) != 0;
+  }
+
+  void hold(std::size_t bytes) {
+    held_ = bytes;
+    memory_.taken_.store(bytes);
+  }
+
+  GpuMemory& memory_;
+  std::vector<Piece> pieces_;
   std::size_t held_ = 0, next_ = kFirstPiece;
   detail::Extents free_;
 };
@@ -145,6 +161,13 @@ void GpuMemory::deallocate(void* data, std::size_t bytes) noexcept {
   }
   arena_->deallocate(data, bytes);
   drop();  // last: this may go with it
+}
+
+void GpuMemory::forget(std::uint64_t at, std::size_t size) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(uses_, [&](const auto& use) {
+    return reinterpret_cast<std::uint64_t>(use.first) - at < size;
+  });
 }
 
 std::uint64_t GpuMemory::may_use_after(const void* block) {

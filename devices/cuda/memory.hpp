@@ -22,7 +22,8 @@ namespace troupe::cuda {
 // Owned by the device through retire(), like an Arena: blocks may outlive the device.
 class GpuMemory final : public Allocator {
  public:
-  // At most `cap` bytes at a time, in pieces that are asked of the driver as they are needed.
+  // At most `cap` bytes at a time, in pieces that are asked of the driver as they are needed; those
+  // in which nothing is used go back to it when there would not be enough for another one.
   GpuMemory(ContextPtr context, std::size_t cap);
   GpuMemory(const GpuMemory&) = delete;
   GpuMemory& operator=(const GpuMemory&) = delete;
@@ -60,6 +61,8 @@ class GpuMemory final : public Allocator {
 
   ~GpuMemory() override = default;
   void drop() noexcept;
+  // Blocks that lay there: the driver has the memory again.
+  void forget(std::uint64_t at, std::size_t size);
 
   const ContextPtr context_;
   const std::size_t cap_;
@@ -70,7 +73,7 @@ class GpuMemory final : public Allocator {
   std::atomic<std::uint64_t> recut_{0};    // issued when pages were last given back
   std::atomic<std::size_t> holders_{1};    // the device and every block
   std::mutex mutex_;
-  std::unordered_map<const void*, Use> uses_;  // of every block there ever was
+  std::unordered_map<const void*, Use> uses_;  // of every block in pieces that there are
   ArenaPtr arena_;
 };
 

@@ -36,6 +36,14 @@ class Extents {
     return std::nullopt;
   }
 
+  // Exactly these, no longer free from now on; false: not all of them were, or their neighbours.
+  bool remove(std::uint64_t at, std::uint64_t size) {
+    const auto it = free_.find(at);
+    if (it == free_.end() || it->second != size) return false;
+    free_.erase(it);
+    return true;
+  }
+
  private:
   std::map<std::uint64_t, std::uint64_t> free_;  // where to how much
 };

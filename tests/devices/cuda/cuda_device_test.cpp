@@ -236,6 +236,10 @@ TEST_CASE("CUDA: memory runs out as a status, and is cut anew for other sizes") 
     }
     CHECK(int(tensors.size()) >= 25 / round);
   }
+  // What other sizes have left in small pieces is one block again.
+  const auto [had, left] = std::pair(test::count_in_fake_cuda("blocks"), Shape{2'800'000});
+  CHECK(Tensor::make(DType::f32, left, gpu.device->allocator()).ok());
+  CHECK(test::count_in_fake_cuda("blocks") < had);
   Gpu once("out_of_memory_at=1");
   Tensor x = once.make(100);  // the next, smaller piece is there
   CHECK(Tensor::same(once.d.to_host(once.d.to_device(full(100, 4))), full(100, 4)));
