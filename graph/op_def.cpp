@@ -4,6 +4,8 @@
 
 namespace troupe {
 
+OpDef::~OpDef() = default;
+
 NodeId GraphDef::find(std::string_view name) const {
   for (std::size_t i = 0; i < nodes.size(); ++i)
     if (nodes[i].name == name) return NodeId(i);

@@ -149,6 +149,8 @@ struct OpDef {
   Combine combine = Combine::mean;
   CompositeFn composite = nullptr;  // built of other ops when it is added; has no kernel
   std::string doc = {};
+
+  ~OpDef();  // once, not in each file that defines ops
 };
 
 // A definition taken apart once, at registration.

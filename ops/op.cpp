@@ -130,12 +130,11 @@ KernelIndex KernelRegistry::index() const {
   return index;
 }
 
-OpTable::Entry OpTable::add(OpDef def) {
+OpTable::Entry OpTable::add(const OpDef& def) {
   index_ = nullptr;
-  std::string name = def.name, types = def.types;
-  Status added = ops.add(std::move(def));
-  TROUPE_CHECK(added.ok(), fmt::format("op {}: {}", name, added.text()));
-  return Entry(*this, std::move(name), std::move(types));
+  Status added = ops.add(def);
+  TROUPE_CHECK(added.ok(), fmt::format("op {}: {}", def.name, added.text()));
+  return Entry(*this, *ops.find(def.name));
 }
 
 void OpTable::add_device(DeviceType type) {
@@ -172,42 +171,46 @@ std::shared_ptr<const KernelIndex> OpTable::index() const {
   return index;
 }
 
+std::vector<DType> OpTable::Entry::types_of(std::string_view types) const {
+  return parse_types(types.empty() ? op_.def.types : types, op_.def.name);
+}
+
 OpTable::Entry& OpTable::Entry::cuda(KernelFactory factory, std::string_view types) {
-  if (!types.empty() || types_.empty()) return on("CUDA", factory, types);
+  if (!types.empty() || op_.def.types.empty()) return on("CUDA", factory, types);
   std::string real;
-  for (DType type : parse_types(types_, op_))
+  for (DType type : parse_types(op_.def.types, op_.def.name))
     if (!is_complex(type)) real += std::string(dtype_name(type)) + " ";
-  TROUPE_CHECK(!real.empty(), op_ + " has complex types alone: say which its CUDA kernel takes");
+  TROUPE_CHECK(!real.empty(),
+               op_.def.name + " has complex types alone: say which its CUDA kernel takes");
   return on("CUDA", factory, real);
 }
 
 OpTable::Entry& OpTable::Entry::on(std::string_view device_type, KernelFactory factory,
                                    std::string_view types) {
-  Status added = table_.kernels.add(op_, std::string(device_type),
-                                    {factory, parse_types(types.empty() ? types_ : types, op_)});
+  Status added =
+      table_.kernels.add(op_.def.name, std::string(device_type), {factory, types_of(types)});
   TROUPE_CHECK(added.ok(), added.text());
   return *this;
 }
 
 OpTable::Entry& OpTable::Entry::cpu(KernelFactory factory, std::string_view types) {
-  KernelRegistry::Entry entry{factory, parse_types(types.empty() ? types_ : types, op_)};
-  Status added = table_.kernels.add(op_, "CPU", entry);
+  KernelRegistry::Entry entry{factory, types_of(types)};
+  Status added = table_.kernels.add(op_.def.name, "CPU", entry);
   TROUPE_CHECK(added.ok(), added.text());
-  const OpInfo& op = *table_.ops.find(op_);
   // A variable is where it is, also for rules that no GPU has.
-  if (op.is(External::Order::write) && op.def.external.resource == "variable") {
+  if (op_.is(External::Order::write) && op_.def.external.resource == "variable") {
     entry.runs = KernelRegistry::Entry::Runs::beside_gpu;
     std::erase(entry.types, DType::string);
-    added = table_.kernels.add(op_, "CUDA", entry);
+    added = table_.kernels.add(op_.def.name, "CUDA", entry);
     TROUPE_CHECK(added.ok(), added.text());
   }
-  if (!runs_on_fake(op)) return *this;
+  if (!runs_on_fake(op_)) return *this;
   entry.runs = KernelRegistry::Entry::Runs::behind_fake;
   // Which live in host memory only; lists do as well, with elements that need not.
-  const bool lists = takes_lists(op);
+  const bool lists = takes_lists(op_);
   std::erase_if(entry.types,
                 [lists](DType t) { return t == DType::string || (t == DType::list && !lists); });
-  added = table_.kernels.add(op_, "FAKE", std::move(entry));
+  added = table_.kernels.add(op_.def.name, "FAKE", std::move(entry));
   TROUPE_CHECK(added.ok(), added.text());
   return *this;
 }

@@ -74,8 +74,7 @@ struct OpTable {
 
   class Entry {
    public:
-    Entry(OpTable& table, std::string op, std::string types)
-        : table_(table), op_(std::move(op)), types_(std::move(types)) {}
+    Entry(OpTable& table, const OpInfo& op) : table_(table), op_(op) {}
     // The CPU kernel, for the dtypes of the definition or those given ("f32 f64"). The FAKE device
     // runs the same kernel, later and elsewhere (ops/fake_kernel.hpp).
     Entry& cpu(KernelFactory factory, std::string_view types = {});
@@ -86,10 +85,13 @@ struct OpTable {
     Entry& on(std::string_view device_type, KernelFactory factory, std::string_view types = {});
 
    private:
+    // Those given, or those of the definition.
+    std::vector<DType> types_of(std::string_view types) const;
+
     OpTable& table_;
-    std::string op_, types_;
+    const OpInfo& op_;
   };
-  Entry add(OpDef def);
+  Entry add(const OpDef& def);
   void add_device(DeviceType type);
   void add_pass(PassDef pass);
 
