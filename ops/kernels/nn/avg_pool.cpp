@@ -26,7 +26,7 @@ Status avg_pool_grad_shape(InferenceContext& c) {
 
 struct AvgWindow {
   template <int kWidth, class T>
-  static void block(const PoolShape& p, const PoolBlock& b, const T* x, T* y) {
+  static TROUPE_INLINE void block(const PoolShape& p, const PoolBlock& b, const T* x, T* y) {
     x += b.first, y += b.y;
     T sum[kWidth] = {};
     for (std::int64_t ih = b.rows.begin; ih < b.rows.end; ++ih)
@@ -64,7 +64,7 @@ class AvgPoolGrad final : public Kernel {
 
  private:
   template <int kWidth>
-  static void block(const PoolShape& p, const PoolBlock& b, const T* dy, T* dx) {
+  static TROUPE_INLINE void block(const PoolShape& p, const PoolBlock& b, const T* dy, T* dx) {
     dy += b.y, dx += b.first;
     const T count = T(b.rows.size() * b.columns.size());
     T share[kWidth];

@@ -29,7 +29,7 @@ Status max_pool_pick_shape(InferenceContext& c) {
 struct MaxWindow {
   // NaN wins and stays: it is not <= anything, and nothing is larger than it.
   template <int kWidth, class T>
-  static void block(const PoolShape& p, const PoolBlock& b, const T* x, T* y) {
+  static TROUPE_INLINE void block(const PoolShape& p, const PoolBlock& b, const T* x, T* y) {
     x += b.first, y += b.y;
     T best[kWidth];
     for (int j = 0; j < kWidth; ++j) best[j] = -std::numeric_limits<T>::infinity();
@@ -69,8 +69,8 @@ class MaxPoolGrad final : public Kernel {
  private:
   // `left` is what of dy no element has taken yet. Without branches: the loops vectorise.
   template <int kWidth>
-  static void block(const PoolShape& p, const PoolBlock& b, const T* x, const T* y, const T* dy,
-                    T* dx) {
+  static TROUPE_INLINE void block(const PoolShape& p, const PoolBlock& b, const T* x, const T* y,
+                                  const T* dy, T* dx) {
     x += b.first, y += b.y, dy += b.y, dx += b.first;
     T left[kWidth], top[kWidth];
     for (int j = 0; j < kWidth; ++j) left[j] = dy[j], top[j] = y[j];
@@ -116,8 +116,8 @@ class MaxPoolPick final : public Kernel {
  private:
   // Backwards through the window, so that the first of equal maxima is what stays.
   template <int kWidth>
-  static void block(const PoolShape& p, const PoolBlock& b, const T* x, const T* y, const T* d,
-                    T* picked) {
+  static TROUPE_INLINE void block(const PoolShape& p, const PoolBlock& b, const T* x, const T* y,
+                                  const T* d, T* picked) {
     x += b.first, y += b.y, d += b.first, picked += b.y;
     T top[kWidth], found[kWidth];
     for (int j = 0; j < kWidth; ++j) top[j] = y[j], found[j] = T(0);

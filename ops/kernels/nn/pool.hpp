@@ -8,6 +8,7 @@
 
 #include "devices/chunks.hpp"
 #include "ops/kernels/nn/window.hpp"
+#include "ops/kernels/support/inline.hpp"
 #include "ops/kernels/support/typed.hpp"
 #include "ops/op.hpp"
 

@@ -10,18 +10,18 @@
 
 namespace troupe {
 
-inline double square_root(double x) { return std::sqrt(x); }
-inline Packet<double> square_root(Packet<double> x) {
+TROUPE_INLINE double square_root(double x) { return std::sqrt(x); }
+TROUPE_INLINE Packet<double> square_root(Packet<double> x) {
   return lane_by_lane(x, [](double value) { return std::sqrt(value); });
 }
 
 // e^x and, of positive normal numbers, log x, as exact as a float asks for.
 template <class D>
-inline D short_exp(D x) {
+TROUPE_INLINE D short_exp(D x) {
   return exp_normal<ShortConstants>(exp_clamped<ShortConstants>(x));
 }
 template <class D>
-inline D short_log(D x) {
+TROUPE_INLINE D short_log(D x) {
   const auto [exponent, f] = log_parts(x);
   return log_of_parts<ShortConstants>(exponent, f, D{});
 }
@@ -31,7 +31,7 @@ inline constexpr double kPi = std::numbers::pi;
 // The angle in [0, pi/2] whose tangent is t >= 0: that of a t up to tan(pi / 8), from 0, pi/4 or
 // pi/2 on.
 template <class D>
-inline D angle_of(D t) {
+TROUPE_INLINE D angle_of(D t) {
   constexpr double kAtan[] = {-0.333333333314407311, 0.199999989172885815,   -0.142856125113870164,
                               0.111074951357144731,  -0.0902898350035046205, 0.0713532512233067825,
                               -0.0404322482588716118};
@@ -43,11 +43,11 @@ inline D angle_of(D t) {
   return base + multiply_add(u * square, polynomial(square, kAtan), u);
 }
 template <class V>
-inline V atan_value(V x) {
+TROUPE_INLINE V atan_value(V x) {
   return in_double([](auto x) { return with_sign(angle_of(magnitude(x)), x); }, x);
 }
 template <class V>
-inline V atan2_value(V y, V x) {
+TROUPE_INLINE V atan2_value(V y, V x) {
   auto wide = []<class D>(D y, D x) {
     const D a = magnitude(x), b = magnitude(y);
     const D t = choose(b == D{}, D{}, choose(a == b, splat<D>(1), b / a));  // of 0, 0 and inf, inf
@@ -65,7 +65,7 @@ struct HalfAngle {
   decltype(D{} > D{}) large;
 };
 template <class D>
-inline HalfAngle<D> half_angle(D size) {
+TROUPE_INLINE HalfAngle<D> half_angle(D size) {
   constexpr double kAsin[] = {0.16666666666662181,   0.075000000035845581,  0.0446428524379387159,
                               0.0303821827762124848, 0.0223660659388850076, 0.0174414956854928556,
                               0.0131879161367537301, 0.0156756625270709354, -0.00293979290672419638,
@@ -76,7 +76,7 @@ inline HalfAngle<D> half_angle(D size) {
   return {multiply_add(sine * square, polynomial(square, kAsin), sine), large};
 }
 template <class V>
-inline V asin_value(V x) {
+TROUPE_INLINE V asin_value(V x) {
   auto wide = []<class D>(D x) {
     const auto [angle, large] = half_angle(magnitude(x));
     return with_sign(choose(large, splat<D>(kPi / 2) - angle * 2.0, angle), x);
@@ -84,7 +84,7 @@ inline V asin_value(V x) {
   return in_double(wide, x);
 }
 template <class V>
-inline V acos_value(V x) {
+TROUPE_INLINE V acos_value(V x) {
   auto wide = []<class D>(D x) {
     const auto [angle, large] = half_angle(magnitude(x));
     const D twice = angle * 2.0;
@@ -99,10 +99,7 @@ inline float tan_value(float x) {
   if (!(std::abs(x) <= kTurned<double>)) return float(std::tan(double(x)));
   return float(sine_near<0>(double(x)) / sine_near<1>(double(x)));
 }
-inline Packet<float> tan_value(Packet<float> x) {
-  const Packet<float> y =
-      in_double([](Packet<double> x) { return sine_near<0>(x) / sine_near<1>(x); }, x);
-  if (!any_lane(~(magnitude(x) <= splat<Packet<float>>(kTurned<double>)))) return y;
+__attribute__((noinline)) inline Packet<float> tan_farther(Packet<float> x, Packet<float> y) {
   float from[kPacketWidth<float>], to[kPacketWidth<float>];
   store_packet(from, x);
   store_packet(to, y);
@@ -110,11 +107,17 @@ inline Packet<float> tan_value(Packet<float> x) {
     if (!(std::abs(from[i]) <= kTurned<double>)) to[i] = tan_value(from[i]);
   return load_packet(to);
 }
+TROUPE_INLINE Packet<float> tan_value(Packet<float> x) {
+  const Packet<float> y =
+      in_double([](Packet<double> x) { return sine_near<0>(x) / sine_near<1>(x); }, x);
+  if (!any_lane(~(magnitude(x) <= splat<Packet<float>>(kTurned<double>)))) return y;
+  return tan_farther(x, y);
+}
 
 // --- hyperbolic: near 0 the first terms of the series, where the formulas would lose digits ---
 
 template <class V>
-inline V sinh_value(V x) {
+TROUPE_INLINE V sinh_value(V x) {
   constexpr double kSeries[] = {1.0 / 6, 1.0 / 120, 1.0 / 5040, 1.0 / 362880};
   auto wide = [&kSeries]<class D>(D x) {
     const D size = magnitude(x), square = size * size, e = short_exp(size);
@@ -125,7 +128,7 @@ inline V sinh_value(V x) {
   return in_double(wide, x);
 }
 template <class V>
-inline V cosh_value(V x) {
+TROUPE_INLINE V cosh_value(V x) {
   auto wide = []<class D>(D x) {
     const D e = short_exp(magnitude(x));
     return (e + splat<D>(1) / e) * 0.5;
@@ -133,7 +136,7 @@ inline V cosh_value(V x) {
   return in_double(wide, x);
 }
 template <class V>
-inline V asinh_value(V x) {
+TROUPE_INLINE V asinh_value(V x) {
   constexpr double kSeries[] = {-1.0 / 6, 3.0 / 40, -15.0 / 336, 105.0 / 3456};
   auto wide = [&kSeries]<class D>(D x) {
     const D size = magnitude(x), square = size * size, one = splat<D>(1);
@@ -145,7 +148,7 @@ inline V asinh_value(V x) {
   return in_double(wide, x);
 }
 template <class V>
-inline V acosh_value(V x) {
+TROUPE_INLINE V acosh_value(V x) {
   auto wide = []<class D>(D x) {
     using Limits = std::numeric_limits<double>;
     const D one = splat<D>(1), y = short_log(x + square_root((x - one) * (x + one)));
@@ -155,7 +158,7 @@ inline V acosh_value(V x) {
   return in_double(wide, x);
 }
 template <class V>
-inline V atanh_value(V x) {
+TROUPE_INLINE V atanh_value(V x) {
   constexpr double kSeries[] = {1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9};
   auto wide = [&kSeries]<class D>(D x) {
     using Limits = std::numeric_limits<double>;

@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "ops/kernels/support/inline.hpp"
+
 namespace troupe {
 
 #if defined(__AVX512F__)
@@ -96,14 +98,14 @@ template <class V>
 using BitsOf = typename PacketTraits<V>::Bits;
 
 template <class V>
-inline BitsOf<V> to_bits(V x) {
+TROUPE_INLINE BitsOf<V> to_bits(V x) {
   if constexpr (std::is_same_v<V, ElementOf<V>>)
     return std::bit_cast<BitsOf<V>>(x);
   else
     return {Vector<BitsOf<ElementOf<V>>>(x.low), Vector<BitsOf<ElementOf<V>>>(x.high)};
 }
 template <class V>
-inline V from_bits(BitsOf<V> bits) {
+TROUPE_INLINE V from_bits(BitsOf<V> bits) {
   if constexpr (std::is_same_v<V, ElementOf<V>>)
     return std::bit_cast<V>(bits);
   else
@@ -113,7 +115,7 @@ template <class T>
 inline constexpr auto kSignBit = std::bit_cast<BitsOf<T>>(T(-0.0));
 
 template <class V>
-inline V splat(ElementOf<V> x) {
+TROUPE_INLINE V splat(ElementOf<V> x) {
   if constexpr (std::is_same_v<V, ElementOf<V>>) {
     return x;
   } else {
@@ -123,35 +125,35 @@ inline V splat(ElementOf<V> x) {
 }
 // In each lane `yes` where the mask holds, else `no`.
 template <class V>
-inline V choose(bool mask, V yes, V no) {
+TROUPE_INLINE V choose(bool mask, V yes, V no) {
   // Without a branch, which would keep a loop from being vectorised.
   const auto all = BitsOf<V>(0) - BitsOf<V>(mask);
   return from_bits<V>((to_bits(yes) & all) | (to_bits(no) & ~all));
 }
 template <class T, class Mask>
-inline Packet<T> choose(Mask mask, Packet<T> yes, Packet<T> no) {
+TROUPE_INLINE Packet<T> choose(Mask mask, Packet<T> yes, Packet<T> no) {
   return {mask.low ? yes.low : no.low, mask.high ? yes.high : no.high};
 }
 template <class V>
-inline V magnitude(V x) {
+TROUPE_INLINE V magnitude(V x) {
   return from_bits<V>(to_bits(x) & ~kSignBit<ElementOf<V>>);
 }
 // The magnitude of x with the sign of `sign`.
 template <class V>
-inline V with_sign(V x, V sign) {
+TROUPE_INLINE V with_sign(V x, V sign) {
   constexpr auto kSign = kSignBit<ElementOf<V>>;
   return from_bits<V>((to_bits(x) & ~kSign) | (to_bits(sign) & kSign));
 }
 
 // a b + c, rounded once where the level has an instruction for it.
-inline float multiply_add(float a, float b, float c) {
+TROUPE_INLINE float multiply_add(float a, float b, float c) {
 #if defined(__FMA__)
   return std::fma(a, b, c);
 #else
   return a * b + c;
 #endif
 }
-inline double multiply_add(double a, double b, double c) {
+TROUPE_INLINE double multiply_add(double a, double b, double c) {
 #if defined(__FMA__)
   return std::fma(a, b, c);
 #else
@@ -159,7 +161,7 @@ inline double multiply_add(double a, double b, double c) {
 #endif
 }
 template <class T>
-inline Vector<T> multiply_add_vectors(Vector<T> a, Vector<T> b, Vector<T> c) {
+TROUPE_INLINE Vector<T> multiply_add_vectors(Vector<T> a, Vector<T> b, Vector<T> c) {
   constexpr bool kFloat = std::is_same_v<T, float>;
 #if defined(__AVX512F__)
   if constexpr (kFloat)
@@ -177,27 +179,27 @@ inline Vector<T> multiply_add_vectors(Vector<T> a, Vector<T> b, Vector<T> c) {
 #endif
 }
 template <class T>
-inline Packet<T> multiply_add(Packet<T> a, Packet<T> b, Packet<T> c) {
+TROUPE_INLINE Packet<T> multiply_add(Packet<T> a, Packet<T> b, Packet<T> c) {
   return {multiply_add_vectors<T>(a.low, b.low, c.low),
           multiply_add_vectors<T>(a.high, b.high, c.high)};
 }
 template <class T>
-inline Packet<T> multiply_add(Packet<T> a, std::type_identity_t<T> b, Packet<T> c) {
+TROUPE_INLINE Packet<T> multiply_add(Packet<T> a, std::type_identity_t<T> b, Packet<T> c) {
   return multiply_add(a, splat<Packet<T>>(b), c);
 }
 template <class T>
-inline Packet<T> multiply_add(Packet<T> a, Packet<T> b, std::type_identity_t<T> c) {
+TROUPE_INLINE Packet<T> multiply_add(Packet<T> a, Packet<T> b, std::type_identity_t<T> c) {
   return multiply_add(a, b, splat<Packet<T>>(c));
 }
 
 template <class T>
-inline Packet<T> load_packet(const T* from) {
+TROUPE_INLINE Packet<T> load_packet(const T* from) {
   using Loose = typename VectorType<T, kVectorBytes>::unaligned;
   return {*reinterpret_cast<const Loose*>(from),
           *reinterpret_cast<const Loose*>(from + kPacketWidth<T> / 2)};
 }
 template <class T>
-inline void store_packet(T* to, Packet<T> x) {
+TROUPE_INLINE void store_packet(T* to, Packet<T> x) {
   using Loose = typename VectorType<T, kVectorBytes>::unaligned;
   *reinterpret_cast<Loose*>(to) = x.low;
   *reinterpret_cast<Loose*>(to + kPacketWidth<T> / 2) = x.high;
@@ -205,7 +207,7 @@ inline void store_packet(T* to, Packet<T> x) {
 
 // In each lane b where it is larger (smaller), else a: where one is NaN, a.
 template <class V>
-inline V larger(V a, V b) {
+TROUPE_INLINE V larger(V a, V b) {
   using T [[maybe_unused]] = std::remove_cvref_t<decltype(a[0])>;
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<T, float>)
@@ -221,7 +223,7 @@ inline V larger(V a, V b) {
   return b > a ? b : a;
 }
 template <class V>
-inline V smaller(V a, V b) {
+TROUPE_INLINE V smaller(V a, V b) {
   using T [[maybe_unused]] = std::remove_cvref_t<decltype(a[0])>;
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<T, float>)
@@ -238,12 +240,12 @@ inline V smaller(V a, V b) {
 }
 // x between `low` and `high`, or NaN.
 template <class T>
-inline T clamped(T x, T low, T high) requires std::is_floating_point_v<T> {
+TROUPE_INLINE T clamped(T x, T low, T high) requires std::is_floating_point_v<T> {
   x = choose(x < low, low, x);
   return choose(x > high, high, x);
 }
 template <class T>
-inline Packet<T> clamped(Packet<T> x, T low, T high) {
+TROUPE_INLINE Packet<T> clamped(Packet<T> x, T low, T high) {
   const Vector<T> least = splat<Packet<T>>(low).low, most = splat<Packet<T>>(high).low;
   return {smaller(larger(x.low, least), most), smaller(larger(x.high, least), most)};
 }
@@ -255,8 +257,8 @@ inline constexpr bool kScales = true;
 inline constexpr bool kScales = false;
 #endif
 template <class T>
-inline Packet<T> scaled([[maybe_unused]] Packet<T> y,
-                        [[maybe_unused]] Packet<T> n) requires kScales {
+TROUPE_INLINE Packet<T> scaled([[maybe_unused]] Packet<T> y,
+                               [[maybe_unused]] Packet<T> n) requires kScales {
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<T, float>)
     return {_mm512_scalef_ps(y.low, n.low), _mm512_scalef_ps(y.high, n.high)};
@@ -266,9 +268,9 @@ inline Packet<T> scaled([[maybe_unused]] Packet<T> y,
 }
 
 // Whether a comparison holds in any lane.
-inline bool any_lane(bool mask) { return mask; }
+TROUPE_INLINE bool any_lane(bool mask) { return mask; }
 template <class T>
-inline bool any_lane(Packet<T> mask) {
+TROUPE_INLINE bool any_lane(Packet<T> mask) {
   const auto either = mask.low | mask.high;
 #if defined(__AVX512F__)
   return _mm512_movepi32_mask(std::bit_cast<__m512i>(either)) != 0;
@@ -279,7 +281,7 @@ inline bool any_lane(Packet<T> mask) {
 #endif
 }
 
-inline Packet<double> widen(Vector<float> x) {
+TROUPE_INLINE Packet<double> widen(Vector<float> x) {
 #if defined(__AVX512F__)
   return {_mm512_cvtps_pd(_mm512_castps512_ps256(x)),
           _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1))};
@@ -289,7 +291,7 @@ inline Packet<double> widen(Vector<float> x) {
   return {_mm_cvtps_pd(x), _mm_cvtps_pd(_mm_movehl_ps(x, x))};
 #endif
 }
-inline Vector<float> narrow(Packet<double> x) {
+TROUPE_INLINE Vector<float> narrow(Packet<double> x) {
 #if defined(__AVX512F__)
   return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(x.low)), _mm512_cvtpd_ps(x.high),
                             1);
@@ -303,11 +305,11 @@ inline Vector<float> narrow(Packet<double> x) {
 // f(x...) computed in double and rounded once: for functions of floats whose formula needs more
 // digits than a float has.
 template <class F>
-inline float in_double(F f, std::same_as<float> auto... x) {
+TROUPE_INLINE float in_double(F f, std::same_as<float> auto... x) {
   return float(f(double(x)...));
 }
 template <class F>
-inline Packet<float> in_double(F f, std::same_as<Packet<float>> auto... x) {
+TROUPE_INLINE Packet<float> in_double(F f, std::same_as<Packet<float>> auto... x) {
   return {narrow(f(widen(x.low)...)), narrow(f(widen(x.high)...))};
 }
 
@@ -337,12 +339,15 @@ inline void map_packets(std::int64_t n, const T* const (&in)[inputs],
 template <class T, class F>
 inline void each_packet(std::int64_t n, const T* x, T padding, F f) {
   constexpr std::int64_t kWidth = kPacketWidth<T>;
-  for (; n >= kWidth; n -= kWidth, x += kWidth) f(load_packet(x));
-  if (n == 0) return;
   T last[kWidth];
-  std::fill_n(last, kWidth, padding);
-  std::copy_n(x, n, last);
-  f(load_packet(last));
+  for (; n > 0; n -= kWidth, x += kWidth) {
+    if (n < kWidth) {
+      std::fill_n(last, kWidth, padding);
+      std::copy_n(x, n, last);
+      x = last;
+    }
+    f(load_packet(x));
+  }
 }
 
 }  // namespace troupe

@@ -57,7 +57,7 @@ struct ShortConstants : MathConstants<double> {
 };
 
 template <class V, std::size_t n>
-inline V polynomial(V x, const ElementOf<V> (&coefficients)[n]) {
+TROUPE_INLINE V polynomial(V x, const ElementOf<V> (&coefficients)[n]) {
   // Written out: a loop in a loop would keep the outer one from being vectorised.
   return [&]<std::size_t... i>(std::index_sequence<i...>) {
     V sum = splat<V>(coefficients[n - 1]);
@@ -69,7 +69,7 @@ inline V polynomial(V x, const ElementOf<V> (&coefficients)[n]) {
 
 // The same by pairs of powers, which wait less for one another.
 template <class V, std::size_t n>
-inline V paired_polynomial(V x, V square, const ElementOf<V> (&coefficients)[n]) {
+TROUPE_INLINE V paired_polynomial(V x, V square, const ElementOf<V> (&coefficients)[n]) {
   static_assert(n % 2 == 0);
   const auto pair = [&](std::size_t i) {
     return multiply_add(x, coefficients[i + 1], splat<V>(coefficients[i]));
@@ -88,7 +88,7 @@ inline constexpr T kRound = T(1.5) * T(std::uint64_t{1} << MathConstants<T>::kMa
 
 // 2^n of an integer n, for normal results.
 template <class V>
-inline V power_of_two(V n) {
+TROUPE_INLINE V power_of_two(V n) {
   using C = MathConstants<ElementOf<V>>;
   return from_bits<V>(to_bits(n + (kRound<ElementOf<V>> + C::kBias)) << C::kMantissa);
 }
@@ -96,7 +96,7 @@ inline V power_of_two(V n) {
 // y 2^n of an integer n, rounded once: multiplied in two parts, since 2^n may be outside the normal
 // range.
 template <class V>
-inline V scaled(V y, V n) {
+TROUPE_INLINE V scaled(V y, V n) {
   using T = ElementOf<V>;
   const V round = splat<V>(kRound<T>), half = multiply_add(n, splat<V>(T(0.5)), round) - round;
   return y * power_of_two(half) * power_of_two(n - half);
@@ -109,7 +109,7 @@ struct ExpParts {
   V n, r, square, p;
 };
 template <class C, class V>
-inline ExpParts<V> exp_parts(V x) {
+TROUPE_INLINE ExpParts<V> exp_parts(V x) {
   using T = ElementOf<V>;
   const V round = splat<V>(kRound<T>), from = C::kExpShift == 0 ? x : x - C::kExpShift;
   const V n = multiply_add(from, splat<V>(T(1.4426950408889634)), round) - round;
@@ -122,26 +122,26 @@ inline ExpParts<V> exp_parts(V x) {
 }
 // 1 + r + r^2 p, of floats with little more than one rounding.
 template <class V>
-inline V exp_of_rest(const ExpParts<V>& e) {
+TROUPE_INLINE V exp_of_rest(const ExpParts<V>& e) {
   const V one = splat<V>(1);
   if constexpr (std::is_same_v<ElementOf<V>, double>) return one + multiply_add(e.p, e.square, e.r);
   const V sum = one + e.r;
   return sum + multiply_add(e.p, e.square, e.r - (sum - one));
 }
 template <class C, class V>
-inline V exp_clamped(V x) {
+TROUPE_INLINE V exp_clamped(V x) {
   return clamped(x, C::kExpLow, C::kExpHigh);
 }
 // e^x of an x that is NaN or gives a normal number.
 template <class C, class V>
-inline V exp_normal(V x) {
+TROUPE_INLINE V exp_normal(V x) {
   const ExpParts<V> e = exp_parts<C>(x);
   if constexpr (kScales && !std::is_same_v<V, ElementOf<V>>) return scaled(exp_of_rest(e), e.n);
   return exp_of_rest(e) * power_of_two(e.n);
 }
 // e^x, within 1 ulp. Packs whose results are normal numbers take a shorter way to the same bits.
 template <class V>
-inline V exp_value(V x) {
+TROUPE_INLINE V exp_value(V x) {
   using T = ElementOf<V>;
   using C = MathConstants<T>;
   if constexpr (!kScales && !std::is_same_v<V, T>)
@@ -156,7 +156,7 @@ struct LogParts {
   V exponent, f;
 };
 template <class V>
-inline LogParts<V> log_parts(V x) {
+TROUPE_INLINE LogParts<V> log_parts(V x) {
   using T = ElementOf<V>;
   using Bits = BitsOf<T>;
   constexpr int kMantissa = MathConstants<T>::kMantissa;
@@ -170,7 +170,7 @@ inline LogParts<V> log_parts(V x) {
 // exponent ln 2 + log(1 + f) + rest. In floats log(1 + f) = f - f^2 / 2 + f^3 P(f), in doubles
 // 2 s + 2/3 s^3 + ... with s = f / (2 + f).
 template <class C, class V>
-inline V log_of_parts(V exponent, V f, V rest) {
+TROUPE_INLINE V log_of_parts(V exponent, V f, V rest) {
   using T = ElementOf<V>;
   const V low = multiply_add(exponent, C::kLog2Low, rest), half = f * f * T(0.5);
   if constexpr (std::is_same_v<T, float>) {
@@ -184,7 +184,7 @@ inline V log_of_parts(V exponent, V f, V rest) {
 }
 // `y` in (low, inf); -inf at low, NaN below, inf at inf.
 template <class V>
-inline V log_ends(V x, ElementOf<V> low, V y) {
+TROUPE_INLINE V log_ends(V x, ElementOf<V> low, V y) {
   using Limits = std::numeric_limits<ElementOf<V>>;
   const V inf = splat<V>(Limits::infinity()), start = splat<V>(low);
   const V ends = choose(x == start, -inf, splat<V>(Limits::quiet_NaN()));
@@ -193,7 +193,7 @@ inline V log_ends(V x, ElementOf<V> low, V y) {
 
 // The natural logarithm, within 1 ulp.
 template <class V>
-inline V log_value(V x) {
+TROUPE_INLINE V log_value(V x) {
   using T = ElementOf<V>;
   using C = MathConstants<T>;
   constexpr int kShift = C::kMantissa + 2;
@@ -205,7 +205,7 @@ inline V log_value(V x) {
 
 // log(1 + x), within 1 ulp.
 template <class V>
-inline V log1p_value(V x) {
+TROUPE_INLINE V log1p_value(V x) {
   using T = ElementOf<V>;
   const V one = splat<V>(1), sum = x + one;
   const auto [exponent, f] = log_parts(sum);
@@ -219,7 +219,7 @@ inline V log1p_value(V x) {
 
 // e^x - 1 of floats, within 1 ulp.
 template <class V>
-inline V expm1_value(V x) {
+TROUPE_INLINE V expm1_value(V x) {
   auto wide = [](auto x) {
     const auto e = exp_parts<ShortConstants>(exp_clamped<ShortConstants>(x));
     const auto scale = power_of_two(e.n);
@@ -230,7 +230,7 @@ inline V expm1_value(V x) {
 
 // 1 / (1 + e^-x), within 2.5 ulp.
 template <class V>
-inline V sigmoid_value(V x) {
+TROUPE_INLINE V sigmoid_value(V x) {
   const V e = exp_value(-magnitude(x)), one = splat<V>(1);
   return choose(x < V{}, e, one) / (one + e);
 }
@@ -246,7 +246,7 @@ Packet<double> lane_by_lane(Packet<double> x, F f) {
 
 // tanh of floats, within 2 ulp: a polynomial where the other formula would lose digits.
 template <class V>
-inline V tanh_value(V x) {
+TROUPE_INLINE V tanh_value(V x) {
   constexpr float kNear[] = {-3.33332837e-1f, 1.33314908e-1f, -5.37434965e-2f, 2.06505861e-2f,
                              -5.7170447e-3f};
   const V size = magnitude(x), square = x * x, one = splat<V>(1), most = splat<V>(20);
@@ -254,14 +254,14 @@ inline V tanh_value(V x) {
   const V e = exp_normal<MathConstants<float>>(choose(size > most, most, size) * -2.0f);
   return with_sign(choose(size < splat<V>(0.625f), near, (one - e) / (one + e)), x);
 }
-inline double tanh_value(double x) { return std::tanh(x); }
-inline Packet<double> tanh_value(Packet<double> x) {
+TROUPE_INLINE double tanh_value(double x) { return std::tanh(x); }
+TROUPE_INLINE Packet<double> tanh_value(Packet<double> x) {
   return lane_by_lane(x, [](double value) { return std::tanh(value); });
 }
 
 // erf of floats, within 1 ulp: x + x P(x^2) near 0, else 1 - e^-(|x| + Q(|x|)).
 template <class V>
-inline V erf_value(V x) {
+TROUPE_INLINE V erf_value(V x) {
   constexpr float kNear[] = {0x1.06eba8p-3f,  -0x1.812724p-2f, 0x1.ce251p-4f,
                              -0x1.b730aep-6f, 0x1.4b5668p-8f,  -0x1.4c5086p-11f};
   constexpr float kFar[] = {-0x1.4389a2p-13f, 0x1.090a7ap-3f, 0x1.44613ap-1f,   0x1.ba8fc8p-4f,
@@ -280,7 +280,7 @@ inline V erf_value(V x) {
 }
 // dy 2 / sqrt(pi) e^(-x^2) of floats, within 1 ulp.
 template <class V>
-inline V erf_slope(V dy, V x) {
+TROUPE_INLINE V erf_slope(V dy, V x) {
   auto wide = []<class D>(D dy, D x) {
     const D square = x * x, e = exp_normal<ShortConstants>(exp_clamped<ShortConstants>(-square));
     return dy * 1.1283791670955126 * choose(square > splat<D>(700.0), D{}, e);
@@ -294,7 +294,7 @@ inline V erf_slope(V dy, V x) {
 template <class T>
 inline constexpr T kTurned = std::is_same_v<T, float> ? T(12e3) : T(1e6);
 template <int quarters, class V>
-inline V sine_near(V x) {
+TROUPE_INLINE V sine_near(V x) {
   using T = ElementOf<V>;
   const V round = splat<V>(kRound<T>), shifted = multiply_add(x, T(0x1.45f306dc9c883p-1), round);
   const V n = shifted - round, one = splat<V>(1);
@@ -328,11 +328,11 @@ inline float sine_value(float x) {
   if (size <= kTurned<double>) return float(sine_near<quarters>(double(x)));
   return float(quarters == 0 ? std::sin(double(x)) : std::cos(double(x)));
 }
+// Of a packet with such arguments, given what sine_near says. A call, so that loops are short.
 template <int quarters>
-inline Packet<float> sine_value(Packet<float> x) {
-  const Packet<float> y = sine_near<quarters>(x), size = magnitude(x);
+__attribute__((noinline)) Packet<float> sine_farther(Packet<float> x, Packet<float> y) {
+  const Packet<float> size = magnitude(x);
   const auto near = size <= splat<Packet<float>>(kTurned<float>);
-  if (!any_lane(~near)) return y;
   const Packet<float> farther =
       choose(near, y, in_double([](Packet<double> x) { return sine_near<quarters>(x); }, x));
   if (!any_lane(~(size <= splat<Packet<float>>(kTurned<double>)))) return farther;
@@ -343,10 +343,16 @@ inline Packet<float> sine_value(Packet<float> x) {
     if (!(std::abs(from[i]) <= kTurned<double>)) to[i] = sine_value<quarters>(from[i]);
   return load_packet(to);
 }
+template <int quarters>
+TROUPE_INLINE Packet<float> sine_value(Packet<float> x) {
+  const Packet<float> y = sine_near<quarters>(x);
+  if (!any_lane(~(magnitude(x) <= splat<Packet<float>>(kTurned<float>)))) return y;
+  return sine_farther<quarters>(x, y);
+}
 
 // a^b of floats, within 1 ulp.
 template <class V>
-inline V pow_value(V a, V b) {
+TROUPE_INLINE V pow_value(V a, V b) {
   auto wide = []<class D>(D a, D b) {
     const D size = magnitude(a), one = splat<D>(1), round = splat<D>(kRound<double>);
     const D inf = splat<D>(std::numeric_limits<double>::infinity());
