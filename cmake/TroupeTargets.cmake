@@ -79,14 +79,19 @@ endfunction()
 # -fPIC as the precompiled headers are, which libraries could share.
 set(TROUPE_TEST_OPTIONS $<$<CONFIG:Release>:-Og> -fPIC -DDOCTEST_CONFIG_SUPER_FAST_ASSERTS)
 
-# troupe_test(NAME FOLDER folder [PRECOMPILED set] [COST seconds] [SPLIT case...] LINK targets...)
-# All .cpp in tests/FOLDER as one executable, registered as a fast test and a slow one. A test case is
-# slow when its name contains "[slow]". COST: about what the fast ones take; those that take long
-# begin first. SPLIT: the numbers of cases after which another test begins, which runs beside it.
+# troupe_test(NAME FOLDER folder [WITHOUT pattern] [PRECOMPILED set] [COST seconds] [SPLIT case...]
+#             LINK targets...)
+# All .cpp in tests/FOLDER, but for those whose path matches, as one executable, registered as a fast
+# test and a slow one. A test case is slow when its name contains "[slow]". COST: about what the fast
+# ones take; those that take long begin first. SPLIT: the numbers of cases after which another test
+# begins, which runs beside it.
 function(troupe_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;PRECOMPILED;COST" "LINK;SPLIT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;WITHOUT;PRECOMPILED;COST" "LINK;SPLIT")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
     ${CMAKE_CURRENT_SOURCE_DIR}/${arg_FOLDER}/*.cpp)
+  if(arg_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "${arg_WITHOUT}")
+  endif()
   if(TROUPE_TESTS)
     set(left_out ${sources})
     list(FILTER left_out INCLUDE REGEX "_test\\.cpp$")
