@@ -69,6 +69,7 @@ class Cuda final : public CudaDevice {
     return programs_->prepared(type);
   }
   cuda::Products* products() const override { return products_.get(); }
+  cuda::Convolutions* convolutions() const override { return convolutions_.get(); }
   Status issue(FunctionRef<Status(StreamHandle)> call) override;
   int compiled_functions() const override { return programs_->compiled(); }
   Status launch_kernel(const KernelLaunch& launch) override;
@@ -88,6 +89,7 @@ class Cuda final : public CudaDevice {
   // With the mutex held: the kernels' stream has been given something.
   void told() { memory_->issued(kernels_->progress().issued()); }
   Status choose_products();
+  Status choose_convolutions();
   void shut_down();
 
   const cuda::Driver& driver() const { return streams_.context->driver(); }
@@ -99,9 +101,11 @@ class Cuda final : public CudaDevice {
   std::unique_ptr<detail::LanePool> lanes_;
   std::unique_ptr<cuda::Programs> programs_;
   const cuda::Search search_;
-  std::mutex products_mutex_;
-  bool products_chosen_ = false;
-  std::unique_ptr<cuda::Products> products_;  // written before a kernel that reads it is prepared
+  std::mutex chosen_mutex_;
+  bool products_chosen_ = false, convolutions_chosen_ = false;
+  // Written before a kernel that reads it is prepared.
+  std::unique_ptr<cuda::Products> products_;
+  std::unique_ptr<cuda::Convolutions> convolutions_;
 };
 
 Ticket Cuda::copy(const Tensor& src, Tensor dst) {
@@ -175,13 +179,15 @@ Status Cuda::prepare(std::span<Kernel* const> kernels) {
   std::vector<cuda::GpuKernel*> of_gpu;
   for (Kernel* kernel : kernels)
     if (auto* one = dynamic_cast<cuda::GpuKernel*>(kernel)) of_gpu.push_back(one);
-  for (const cuda::GpuKernel* kernel : of_gpu)
+  for (const cuda::GpuKernel* kernel : of_gpu) {
     if (kernel->multiplies()) TROUPE_TRY(choose_products());
+    if (kernel->convolves()) TROUPE_TRY(choose_convolutions());
+  }
   return programs_->prepare(of_gpu);
 }
 
 Status Cuda::choose_products() {
-  std::lock_guard lock(products_mutex_);
+  std::lock_guard lock(chosen_mutex_);
   if (products_chosen_) return ok_status();
   TROUPE_TRY(cuda::ProductsChoice choice, cuda::choose_products(search_, driver()));
   if (choice.library) {
@@ -190,6 +196,19 @@ Status Cuda::choose_products() {
   }
   products_chosen_ = true;
   TROUPE_LOG(info, "cuda", "products of matrices are computed by " + choice.text);
+  return ok_status();
+}
+
+Status Cuda::choose_convolutions() {
+  std::lock_guard lock(chosen_mutex_);
+  if (convolutions_chosen_) return ok_status();
+  TROUPE_TRY(cuda::ConvolutionsChoice choice, cuda::choose_convolutions(search_, driver()));
+  if (choice.library) {
+    TROUPE_TRY(convolutions_, cuda::Convolutions::make(std::move(*choice.library), streams_.context,
+                                                       memory_->cap(), choice.asked));
+  }
+  convolutions_chosen_ = true;
+  TROUPE_LOG(info, "cuda", "convolutions are computed by " + choice.text);
   return ok_status();
 }
 
@@ -250,6 +269,7 @@ void Cuda::shut_down() {
   lanes_.reset();
   programs_.reset();
   products_.reset();
+  convolutions_.reset();
 }
 
 // TROUPE_CUDA_SYNC

@@ -9,6 +9,7 @@
 
 #include "core/function_ref.hpp"
 #include "devices/cuda/context.hpp"
+#include "devices/cuda/convolutions.hpp"
 #include "devices/cuda/products.hpp"
 #include "devices/device.hpp"
 
@@ -58,6 +59,8 @@ class CudaDevice : public Device {
   // What computes products of matrices, or null: their own kernels do. Known once a kernel that
   // multiplies is prepared.
   virtual cuda::Products* products() const = 0;
+  // The same of convolutions, and of kernels that convolve.
+  virtual cuda::Convolutions* convolutions() const = 0;
   // Has a library issue work on stream(). What `call` returns is returned, and is no failure of the
   // stream.
   virtual Status issue(FunctionRef<Status(cuda::StreamHandle)> call) = 0;

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/byte_count.hpp"
+#include "devices/cuda/convolutions.hpp"
 #include "devices/cuda/nvrtc.hpp"
 #include "devices/cuda/products.hpp"
 
@@ -61,6 +62,12 @@ Finding matmul_finding(const Search& search, const Driver& driver) {
   return {"matmul", "ready", "by " + choice->text, {}};
 }
 
+Finding conv_finding(const Search& search, const Driver& driver) {
+  const auto choice = choose_convolutions(search, driver);
+  if (!choice.ok()) return {"conv", "failed", choice.status().message(), {}};
+  return {"conv", "ready", "by " + choice->text, {}};
+}
+
 Finding gpu_finding(const Driver& driver, int ordinal) {
   const std::string part = fmt::format("gpu:{}", ordinal);
   DeviceId device = 0;
@@ -92,6 +99,10 @@ Finding nvrtc_finding(const Search& search, int driver_version) {
 
 Finding cublaslt_finding(const Search& search, int driver_version) {
   return library_finding(kCublasLt, search, driver_version);
+}
+
+Finding cudnn_finding(const Search& search, int driver_version) {
+  return library_finding(kCudnn, search, driver_version);
 }
 
 bool Diagnosis::ready() const {
@@ -128,7 +139,9 @@ Diagnosis diagnose(const Search& search) {
   diagnosis.findings.push_back(cublaslt_finding(search, version));
   if (report.state == DriverReport::State::ready)
     diagnosis.findings.push_back(matmul_finding(search, report.driver));
-  diagnosis.findings.push_back(library_finding(kCudnn, search, version));
+  diagnosis.findings.push_back(cudnn_finding(search, version));
+  if (report.state == DriverReport::State::ready)
+    diagnosis.findings.push_back(conv_finding(search, report.driver));
   return diagnosis;
 }
 

@@ -10,7 +10,7 @@ namespace troupe::cuda {
 
 // One part: the driver, a GPU, or a library.
 struct Finding {
-  std::string part;   // "driver", "gpu:0", "nvrtc", "cublasLt", "matmul", "cudnn"
+  std::string part;   // "driver", "gpu:0", "nvrtc", "cublasLt", "matmul", "cudnn", "conv"
   std::string state;  // state_name(); of libraries "ready", "missing", "broken" or "too_new"
   std::string text;   // one line
   std::string wheel;  // the package of PyPI that has what is missing
@@ -30,6 +30,9 @@ Finding nvrtc_finding(const Search& search, int driver_version);
 
 // Of cuBLASLt alone.
 Finding cublaslt_finding(const Search& search, int driver_version);
+
+// Of cuDNN alone.
+Finding cudnn_finding(const Search& search, int driver_version);
 
 // One GPU, as its driver tells of it.
 struct GpuInfo {

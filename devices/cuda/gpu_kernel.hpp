@@ -26,7 +26,8 @@ struct DeviceCode {
 // which all threads of a launch call.
 struct GpuFunction {
   std::string type;
-  // That a thread is to have at most, which `troupe kernels` checks. 64 lets 1,024 threads onto a multiprocessor.
+  // That a thread is to have at most, which `troupe kernels` checks. 64 lets 1,024 threads onto a
+  // multiprocessor.
   int registers = 64;
   FunctionHandle handle = nullptr;  // set by Device::prepare
 };
@@ -43,6 +44,8 @@ class GpuKernel : public Kernel {
   // Whether it has products of matrices computed by the device's library, if it has one
   // (CudaDevice::products).
   virtual bool multiplies() const { return false; }
+  // The same of convolutions (CudaDevice::convolutions).
+  virtual bool convolves() const { return false; }
 };
 
 // How many threads a launch has.

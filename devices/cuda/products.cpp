@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstdlib>
 
 #include "core/log.hpp"
 #include "devices/cuda/diagnosis.hpp"
+#include "devices/cuda/library_choice.hpp"
 
 namespace troupe::cuda {
 namespace {
@@ -194,32 +194,24 @@ bool Products::leaves(const Status& status) const {
 }
 
 Expected<ProductsChoice> choose_products(const Search& search, const Driver& driver) {
-  const char* variable = std::getenv("TROUPE_CUDA_MATMUL");
-  const std::string wish = variable ? variable : "";
-  if (!wish.empty() && wish != "kernels" && wish != "cublaslt")
-    return invalid_argument("TROUPE_CUDA_MATMUL is '" + wish + "', not kernels or cublaslt");
-  if (wish == "kernels")
-    return ProductsChoice{{}, false, "Troupe's kernels: TROUPE_CUDA_MATMUL=kernels"};
-  auto library = open_cublaslt(search);
-  std::string lacks;
-  if (!library.ok()) {
-    lacks = cublaslt_finding(search, driver.version).text;
-    if (library.status().code() != Code::not_found)
-      return failed_precondition(
-          "products of matrices are computed by cublasLt, which is unusable: " + lacks +
-          "; TROUPE_CUDA_MATMUL=kernels does without it");
-  } else if (driver.version != 0 && library->version / 10000 > driver.version / 1000) {
-    lacks = library->path + " is too new for the driver of CUDA " + version_text(driver.version);
-  } else if (library->fake != driver.fake) {
-    lacks = library->path + " is not for " + (driver.fake ? "the fake driver" : "a GPU");
-  }
-  if (lacks.empty()) {
-    std::string text = "cublasLt (" + library->path + ")";
-    return ProductsChoice{std::move(*library), !wish.empty(), std::move(text)};
-  }
-  if (wish == "cublaslt")
-    return failed_precondition("TROUPE_CUDA_MATMUL=cublaslt: cublasLt is " + lacks);
-  return ProductsChoice{{}, false, "Troupe's kernels: cublasLt is " + lacks};
+  std::optional<CublasLt> library;
+  TROUPE_TRY(LibraryChoice choice,
+             choose_library({.variable = "TROUPE_CUDA_MATMUL",
+                             .word = "cublaslt",
+                             .library = "cublasLt",
+                             .what = "products of matrices"},
+                            driver, [&]() -> FoundLibrary {
+                              auto opened = open_cublaslt(search);
+                              if (!opened.ok())
+                                return {.status = opened.status(),
+                                        .lacks = cublaslt_finding(search, driver.version).text};
+                              library = std::move(*opened);
+                              return {.path = library->path,
+                                      .cuda_major = library->version / 10000,
+                                      .fake = library->fake};
+                            }));
+  if (!choice.library) library.reset();
+  return ProductsChoice{std::move(library), choice.asked, std::move(choice.text)};
 }
 
 }  // namespace troupe::cuda

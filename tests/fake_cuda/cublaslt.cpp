@@ -8,26 +8,19 @@
 //
 // TROUPE_FAKE_CUBLASLT: "create=N", "heuristic=N", "matmul=N", "state=N": that call, or what was
 // chosen, fails with N; "none=1": no way is known to compute anything.
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <bit>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <string>
 
 #include "devices/cuda/cublaslt.hpp"
-#include "devices/cuda/driver.hpp"
-#include "tests/fake_cuda/fake_cuda.hpp"
+#include "tests/fake_cuda/stand_in.hpp"
 
 using namespace troupe::cuda;
+using namespace troupe::fake_cuda;
 
 namespace troupe::cuda {
 
 struct OpaqueLt {
-  FunctionHandle function = nullptr;
-  ModuleHandle module = nullptr;
+  troupe::fake_cuda::OwnKernel kernel;
 };
 struct OpaqueLtOperation {
   int compute = 0, scale = 0;
@@ -52,26 +45,7 @@ namespace {
 
 constexpr LtResult kFine = 0, kNoLibrary = 1, kInvalid = 7, kFailed = 13, kUnsupported = 15;
 
-int setting(const char* name, int otherwise = 0) {
-  const char* all = std::getenv("TROUPE_FAKE_CUBLASLT");
-  const char* found = all ? std::strstr(all, name) : nullptr;
-  return found ? std::atoi(found + std::strlen(name) + 1) : otherwise;
-}
-
-// The fake driver of the same build, which the process has opened before.
-void* driver() {
-  static void* const opened = [] {
-    Dl_info self{};
-    dladdr(reinterpret_cast<void*>(&driver), &self);
-    const auto folder = std::filesystem::path(self.dli_fname).parent_path().parent_path();
-    return dlopen((folder / "fake-cuda/libcuda.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
-  }();
-  return opened;
-}
-template <class Function>
-Function of_driver(const char* name) {
-  return reinterpret_cast<Function>(dlsym(driver(), name));
-}
+int setting(const char* name) { return setting_in("TROUPE_FAKE_CUBLASLT", name); }
 
 struct Matrix {
   std::int64_t leading = 0, stride = 0;
@@ -88,33 +62,6 @@ struct Call {
   std::int64_t rows, columns, depth, count;
   std::int64_t type;
   Matrix of_a, of_b, of_d;
-};
-
-struct Half {
-  using Sum = float;
-  static float load(const void* p, std::int64_t i) {
-    return float(static_cast<const _Float16*>(p)[i]);
-  }
-  static void store(void* p, std::int64_t i, float x) {
-    static_cast<_Float16*>(p)[i] = _Float16(x);
-  }
-};
-struct Bf16 {
-  using Sum = float;
-  static float load(const void* p, std::int64_t i) {
-    return std::bit_cast<float>(std::uint32_t(static_cast<const std::uint16_t*>(p)[i]) << 16);
-  }
-  static void store(void* p, std::int64_t i, float x) {
-    const auto bits = std::bit_cast<std::uint32_t>(x);
-    const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;  // to the nearest, even
-    static_cast<std::uint16_t*>(p)[i] = std::uint16_t(x != x ? 0x7fc0 : rounded);
-  }
-};
-template <class T>
-struct Plain {
-  using Sum = T;
-  static T load(const void* p, std::int64_t i) { return static_cast<const T*>(p)[i]; }
-  static void store(void* p, std::int64_t i, T x) { static_cast<T*>(p)[i] = x; }
 };
 
 template <class T>
@@ -142,9 +89,9 @@ void compute(const Call& c) {
 
 std::int64_t size_of(std::int64_t type) { return type == kLtF64 ? 8 : type == kLtF32 ? 4 : 2; }
 
-Result run(const troupe::fake_cuda::Launched& launched) {
+Result run(const Launched& launched) {
   const Call& c = *static_cast<const Call*>(launched.arguments[0]);
-  const auto touch = of_driver<troupe::fake_cuda::Touch>("troupe_fake_touch");
+  const auto touch = of_driver<Touch>("troupe_fake_touch");
   const auto bytes = [&](const Matrix& m, std::int64_t rows, std::int64_t columns) {
     return std::size_t((m.at(c.count - 1, rows - 1, columns - 1) + 1) * size_of(c.type));
   };
@@ -226,16 +173,8 @@ const char* cublasLtGetStatusName(LtResult result) {
 }
 LtResult cublasLtCreate(LtHandle* handle) {
   if (const int refused = setting("create")) return refused;
-  if (!driver()) return kNoLibrary;
-  const std::size_t bytes = sizeof(Call);
-  constexpr char kName[] = "fake_cublaslt_matmul";
-  of_driver<troupe::fake_cuda::Register>("troupe_fake_register")(kName, run, &bytes, 1);
   auto made = new OpaqueLt;
-  const bool fine = of_driver<decltype(DriverTable::cuModuleLoadData)>("cuModuleLoadData")(
-                        &made->module, troupe::fake_cuda::kImage) == kSuccess &&
-                    of_driver<decltype(DriverTable::cuModuleGetFunction)>("cuModuleGetFunction")(
-                        &made->function, made->module, kName) == kSuccess;
-  if (!fine) {
+  if (!made->kernel.load("fake_cublaslt_matmul", run, sizeof(Call))) {
     delete made;
     return kNoLibrary;
   }
@@ -243,7 +182,7 @@ LtResult cublasLtCreate(LtHandle* handle) {
   return kFine;
 }
 LtResult cublasLtDestroy(LtHandle handle) {
-  of_driver<decltype(DriverTable::cuModuleUnload)>("cuModuleUnload")(handle->module);
+  handle->kernel.unload();
   delete handle;
   return kFine;
 }
@@ -330,11 +269,7 @@ LtResult cublasLtMatmul(LtHandle handle, LtOperation operation, const void* alph
     return kInvalid;
   if (!plain) return kUnsupported;
   call.a = a, call.b = b, call.d = d, call.workspace = algorithm->data[4] ? workspace : nullptr;
-  void* arguments[] = {&call};
-  return of_driver<decltype(DriverTable::cuLaunchKernel)>("cuLaunchKernel")(
-             handle->function, 1, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr) == kSuccess
-             ? kFine
-             : kFailed;
+  return handle->kernel.launch(stream, &call) ? kFine : kFailed;
 }
 
 }  // extern "C"

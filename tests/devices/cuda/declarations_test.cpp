@@ -1,10 +1,12 @@
-// Our declarations of the CUDA driver and of NVRTC against NVIDIA's, where those are installed.
+// Our declarations of the CUDA driver, NVRTC, cuBLASLt and cuDNN against NVIDIA's, where those are
+// installed.
 #include <doctest/doctest.h>
 
 #include <set>
 #include <string>
 
 #include "devices/cuda/cublaslt.hpp"
+#include "devices/cuda/cudnn.hpp"
 #include "devices/cuda/driver.hpp"
 #include "devices/cuda/nvrtc.hpp"
 
@@ -15,6 +17,10 @@
 #if defined(TROUPE_CUDA_HEADERS) && __has_include(<cublasLt.h>)
 #define TROUPE_CUBLASLT_HEADER
 #include <cublasLt.h>
+#endif
+#if defined(TROUPE_CUDA_HEADERS) && __has_include(<cudnn_graph.h>)
+#define TROUPE_CUDNN_HEADER
+#include <cudnn_graph.h>
 #endif
 
 using namespace troupe;
@@ -271,6 +277,146 @@ TEST_CASE("CUDA: the declarations of cuBLASLt are those of the header") {
 
 TEST_CASE("CUDA: the declarations of cuBLASLt are those of the header") {
   MESSAGE("skipped: no cublasLt.h beside cuda.h when this was configured (wheel nvidia-cublas)");
+}
+
+#endif
+
+#ifdef TROUPE_CUDNN_HEADER
+
+namespace {
+
+template <>
+struct Alike<cuda::OpaqueDnn, cudnnContext> : std::true_type {};
+
+}  // namespace
+
+TEST_CASE("CUDA: the declarations of cuDNN are those of the header") {
+  using D = cuda::CudnnTable;
+  std::set<std::string> done;
+  compare<decltype(D::cudnnGetVersion), decltype(&::cudnnGetVersion)>("cudnnGetVersion", done);
+  compare<decltype(D::cudnnGetCudartVersion), decltype(&::cudnnGetCudartVersion)>(
+      "cudnnGetCudartVersion", done);
+  compare<decltype(D::cudnnGetErrorString), decltype(&::cudnnGetErrorString)>("cudnnGetErrorString",
+                                                                              done);
+  compare<decltype(D::cudnnCreate), decltype(&::cudnnCreate)>("cudnnCreate", done);
+  compare<decltype(D::cudnnDestroy), decltype(&::cudnnDestroy)>("cudnnDestroy", done);
+  compare<decltype(D::cudnnSetStream), decltype(&::cudnnSetStream)>("cudnnSetStream", done);
+  compare<decltype(D::cudnnBackendCreateDescriptor), decltype(&::cudnnBackendCreateDescriptor)>(
+      "cudnnBackendCreateDescriptor", done);
+  compare<decltype(D::cudnnBackendDestroyDescriptor), decltype(&::cudnnBackendDestroyDescriptor)>(
+      "cudnnBackendDestroyDescriptor", done);
+  compare<decltype(D::cudnnBackendFinalize), decltype(&::cudnnBackendFinalize)>(
+      "cudnnBackendFinalize", done);
+  compare<decltype(D::cudnnBackendSetAttribute), decltype(&::cudnnBackendSetAttribute)>(
+      "cudnnBackendSetAttribute", done);
+  compare<decltype(D::cudnnBackendGetAttribute), decltype(&::cudnnBackendGetAttribute)>(
+      "cudnnBackendGetAttribute", done);
+  compare<decltype(D::cudnnBackendExecute), decltype(&::cudnnBackendExecute)>("cudnnBackendExecute",
+                                                                              done);
+  all_of<D>(done);
+  CHECK(int(cuda::kDnnF32) == int(CUDNN_DATA_FLOAT));
+  CHECK(int(cuda::kDnnF64) == int(CUDNN_DATA_DOUBLE));
+  CHECK(int(cuda::kDnnF16) == int(CUDNN_DATA_HALF));
+  CHECK(int(cuda::kDnnBf16) == int(CUDNN_DATA_BFLOAT16));
+  CHECK(int(cuda::kDnnCrossCorrelation) == int(CUDNN_CROSS_CORRELATION));
+  CHECK(int(cuda::kDnnHeuristicsFallback) == int(CUDNN_HEUR_MODE_FALLBACK));
+  CHECK(int(cuda::kDnnHeuristicsA) == int(CUDNN_HEUR_MODE_A));
+  CHECK(int(cuda::kDnnTensorCore) == int(CUDNN_NUMERICAL_NOTE_TENSOR_CORE));
+  CHECK(int(cuda::kDnnDownConvertInputs) == int(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS));
+  CHECK(int(cuda::kDnnReducedPrecisionReduction) ==
+        int(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION));
+  CHECK(int(cuda::kDnnFft) == int(CUDNN_NUMERICAL_NOTE_FFT));
+  CHECK(int(cuda::kDnnNondeterministic) == int(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC));
+  CHECK(int(cuda::kDnnWinograd) == int(CUDNN_NUMERICAL_NOTE_WINOGRAD));
+  CHECK(int(cuda::kDnnWinograd4x4) == int(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4));
+  CHECK(int(cuda::kDnnWinograd6x6) == int(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6));
+  CHECK(int(cuda::kDnnWinograd13x13) == int(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13));
+  CHECK(int(cuda::kDnnConvolution) == int(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR));
+  CHECK(int(cuda::kDnnEngine) == int(CUDNN_BACKEND_ENGINE_DESCRIPTOR));
+  CHECK(int(cuda::kDnnEngineConfig) == int(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
+  CHECK(int(cuda::kDnnEngineHeuristics) == int(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR));
+  CHECK(int(cuda::kDnnExecutionPlan) == int(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR));
+  CHECK(int(cuda::kDnnForward) == int(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR));
+  CHECK(int(cuda::kDnnBackwardFilter) ==
+        int(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR));
+  CHECK(int(cuda::kDnnBackwardData) ==
+        int(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR));
+  CHECK(int(cuda::kDnnOperationGraph) == int(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
+  CHECK(int(cuda::kDnnVariantPack) == int(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR));
+  CHECK(int(cuda::kDnnTensor) == int(CUDNN_BACKEND_TENSOR_DESCRIPTOR));
+  CHECK(int(cuda::kDnnDeviceProperties) == int(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR));
+  CHECK(int(cuda::kDnnOfHandle) == int(CUDNN_TYPE_HANDLE));
+  CHECK(int(cuda::kDnnOfType) == int(CUDNN_TYPE_DATA_TYPE));
+  CHECK(int(cuda::kDnnOfInt64) == int(CUDNN_TYPE_INT64));
+  CHECK(int(cuda::kDnnOfDouble) == int(CUDNN_TYPE_DOUBLE));
+  CHECK(int(cuda::kDnnOfPointer) == int(CUDNN_TYPE_VOID_PTR));
+  CHECK(int(cuda::kDnnOfConvolutionMode) == int(CUDNN_TYPE_CONVOLUTION_MODE));
+  CHECK(int(cuda::kDnnOfHeuristics) == int(CUDNN_TYPE_HEUR_MODE));
+  CHECK(int(cuda::kDnnOfNumericalNote) == int(CUDNN_TYPE_NUMERICAL_NOTE));
+  CHECK(int(cuda::kDnnOfDescriptor) == int(CUDNN_TYPE_BACKEND_DESCRIPTOR));
+  CHECK(int(cuda::kDnnOfChar) == int(CUDNN_TYPE_CHAR));
+  CHECK(int(cuda::kDnnConvolutionCompute) == int(CUDNN_ATTR_CONVOLUTION_COMP_TYPE));
+  CHECK(int(cuda::kDnnConvolutionModeIs) == int(CUDNN_ATTR_CONVOLUTION_CONV_MODE));
+  CHECK(int(cuda::kDnnConvolutionDilations) == int(CUDNN_ATTR_CONVOLUTION_DILATIONS));
+  CHECK(int(cuda::kDnnConvolutionStrides) == int(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES));
+  CHECK(int(cuda::kDnnConvolutionPaddingsAfter) == int(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS));
+  CHECK(int(cuda::kDnnConvolutionPaddingsBefore) == int(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS));
+  CHECK(int(cuda::kDnnConvolutionDims) == int(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS));
+  CHECK(int(cuda::kDnnHeuristicsMode) == int(CUDNN_ATTR_ENGINEHEUR_MODE));
+  CHECK(int(cuda::kDnnHeuristicsGraph) == int(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH));
+  CHECK(int(cuda::kDnnHeuristicsResults) == int(CUDNN_ATTR_ENGINEHEUR_RESULTS));
+  CHECK(int(cuda::kDnnHeuristicsDevice) == int(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP));
+  CHECK(int(cuda::kDnnConfigEngine) == int(CUDNN_ATTR_ENGINECFG_ENGINE));
+  CHECK(int(cuda::kDnnPlanHandle) == int(CUDNN_ATTR_EXECUTION_PLAN_HANDLE));
+  CHECK(int(cuda::kDnnPlanConfig) == int(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG));
+  CHECK(int(cuda::kDnnPlanWorkspace) == int(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
+  CHECK(int(cuda::kDnnPlanDevice) == int(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP));
+  CHECK(int(cuda::kDnnForwardAlpha) == int(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA));
+  CHECK(int(cuda::kDnnForwardBeta) == int(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA));
+  CHECK(int(cuda::kDnnForwardConvolution) ==
+        int(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC));
+  CHECK(int(cuda::kDnnForwardFilter) == int(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W));
+  CHECK(int(cuda::kDnnForwardX) == int(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X));
+  CHECK(int(cuda::kDnnForwardY) == int(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y));
+  CHECK(int(cuda::kDnnBackwardDataAlpha) == int(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA));
+  CHECK(int(cuda::kDnnBackwardDataBeta) == int(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA));
+  CHECK(int(cuda::kDnnBackwardDataConvolution) ==
+        int(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC));
+  CHECK(int(cuda::kDnnBackwardDataFilter) == int(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W));
+  CHECK(int(cuda::kDnnBackwardDataDx) == int(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX));
+  CHECK(int(cuda::kDnnBackwardDataDy) == int(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY));
+  CHECK(int(cuda::kDnnBackwardFilterAlpha) ==
+        int(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA));
+  CHECK(int(cuda::kDnnBackwardFilterBeta) == int(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA));
+  CHECK(int(cuda::kDnnBackwardFilterConvolution) ==
+        int(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC));
+  CHECK(int(cuda::kDnnBackwardFilterDfilter) ==
+        int(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW));
+  CHECK(int(cuda::kDnnBackwardFilterX) == int(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X));
+  CHECK(int(cuda::kDnnBackwardFilterDy) == int(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY));
+  CHECK(int(cuda::kDnnGraphHandle) == int(CUDNN_ATTR_OPERATIONGRAPH_HANDLE));
+  CHECK(int(cuda::kDnnGraphOperations) == int(CUDNN_ATTR_OPERATIONGRAPH_OPS));
+  CHECK(int(cuda::kDnnTensorAlignment) == int(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT));
+  CHECK(int(cuda::kDnnTensorType) == int(CUDNN_ATTR_TENSOR_DATA_TYPE));
+  CHECK(int(cuda::kDnnTensorDims) == int(CUDNN_ATTR_TENSOR_DIMENSIONS));
+  CHECK(int(cuda::kDnnTensorStrides) == int(CUDNN_ATTR_TENSOR_STRIDES));
+  CHECK(int(cuda::kDnnTensorId) == int(CUDNN_ATTR_TENSOR_UNIQUE_ID));
+  CHECK(int(cuda::kDnnPackIds) == int(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS));
+  CHECK(int(cuda::kDnnPackPointers) == int(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS));
+  CHECK(int(cuda::kDnnPackWorkspace) == int(CUDNN_ATTR_VARIANT_PACK_WORKSPACE));
+  CHECK(int(cuda::kDnnEngineIndex) == int(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+  CHECK(int(cuda::kDnnEngineNotes) == int(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE));
+  CHECK(int(cuda::kDnnDeviceJson) == int(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION));
+  CHECK(sizeof(cuda::DnnNumericalNote) == sizeof(cudnnBackendNumericalNote_t));
+  CHECK(sizeof(cuda::DnnType) == sizeof(cudnnDataType_t));
+}
+
+#else
+
+TEST_CASE("CUDA: the declarations of cuDNN are those of the header") {
+  MESSAGE(
+      "skipped: no cudnn_graph.h beside cuda.h when this was configured (wheel "
+      "nvidia-cudnn-cu13)");
 }
 
 #endif

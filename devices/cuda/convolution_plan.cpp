@@ -1,0 +1,218 @@
+#include "devices/cuda/convolution_plan.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace troupe::cuda {
+namespace {
+
+using Dims = std::array<std::int64_t, 4>;
+
+// What tensors are called among the pointers of a run.
+constexpr std::int64_t kX = 1, kFilter = 2, kY = 3;
+
+DnnType dnn_type(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return kDnnF64;
+    case DType::f16:
+      return kDnnF16;
+    case DType::bf16:
+      return kDnnBf16;
+    default:
+      return kDnnF32;
+  }
+}
+
+// cuDNN's order of dimensions is n, c, h, w, whatever the layout; here channels lie innermost.
+Expected<DnnDescriptor> tensor(const Cudnn& library, DType dtype, std::int64_t id, const Dims& dims,
+                               std::int64_t alignment) {
+  const auto [n, c, h, w] = dims;
+  TROUPE_TRY(DnnDescriptor made, DnnDescriptor::make(library, kDnnTensor));
+  TROUPE_TRY(made.set_enum(kDnnTensorType, kDnnOfType, dnn_type(dtype)));
+  TROUPE_TRY(made.set_int64(kDnnTensorDims, dims));
+  TROUPE_TRY(made.set_int64(kDnnTensorStrides, Dims{h * w * c, 1, w * c, c}));
+  TROUPE_TRY(made.set_int64(kDnnTensorId, id));
+  TROUPE_TRY(made.set_int64(kDnnTensorAlignment, alignment));
+  TROUPE_TRY(made.finalize());
+  return made;
+}
+
+Expected<DnnDescriptor> window(const Cudnn& library, const DnnConvolution& c) {
+  TROUPE_TRY(DnnDescriptor made, DnnDescriptor::make(library, kDnnConvolution));
+  TROUPE_TRY(
+      made.set_enum(kDnnConvolutionCompute, kDnnOfType, c.dtype == DType::f64 ? kDnnF64 : kDnnF32));
+  TROUPE_TRY(made.set_enum(kDnnConvolutionModeIs, kDnnOfConvolutionMode, kDnnCrossCorrelation));
+  TROUPE_TRY(made.set_int64(kDnnConvolutionDims, 2));
+  TROUPE_TRY(made.set_int64(kDnnConvolutionDilations, c.dilation));
+  TROUPE_TRY(made.set_int64(kDnnConvolutionStrides, c.stride));
+  TROUPE_TRY(made.set_int64(kDnnConvolutionPaddingsBefore, c.pad_before));
+  TROUPE_TRY(made.set_int64(kDnnConvolutionPaddingsAfter, c.pad_after));
+  TROUPE_TRY(made.finalize());
+  return made;
+}
+
+// Attributes of the three operations, by ConvolutionOf.
+struct Attributes {
+  DnnKind kind;
+  DnnAttribute alpha, beta, window, x, filter, y;
+};
+constexpr Attributes kAttributes[] = {
+    {kDnnForward, kDnnForwardAlpha, kDnnForwardBeta, kDnnForwardConvolution, kDnnForwardX,
+     kDnnForwardFilter, kDnnForwardY},
+    {kDnnBackwardData, kDnnBackwardDataAlpha, kDnnBackwardDataBeta, kDnnBackwardDataConvolution,
+     kDnnBackwardDataDx, kDnnBackwardDataFilter, kDnnBackwardDataDy},
+    {kDnnBackwardFilter, kDnnBackwardFilterAlpha, kDnnBackwardFilterBeta,
+     kDnnBackwardFilterConvolution, kDnnBackwardFilterX, kDnnBackwardFilterDfilter,
+     kDnnBackwardFilterDy}};
+
+// The graph of the one operation, last, behind what it is made of.
+Expected<std::vector<DnnDescriptor>> describe(const Cudnn& library, const DnnConvolution& c,
+                                              const DnnTarget& target) {
+  const Attributes& names = kAttributes[std::size_t(c.of)];
+  TROUPE_TRY(DnnDescriptor x,
+             tensor(library, c.dtype, kX, {c.images, c.in_channels, c.in[0], c.in[1]}, c.align_x));
+  TROUPE_TRY(
+      DnnDescriptor filter,
+      tensor(library, c.dtype, kFilter,
+             {c.out_channels, c.in_channels / c.groups, c.filter[0], c.filter[1]}, c.align_filter));
+  TROUPE_TRY(DnnDescriptor y, tensor(library, c.dtype, kY,
+                                     {c.images, c.out_channels, c.out[0], c.out[1]}, c.align_y));
+  TROUPE_TRY(DnnDescriptor sliding, window(library, c));
+  TROUPE_TRY(DnnDescriptor operation, DnnDescriptor::make(library, names.kind));
+  const double one = 1, zero = 0;
+  TROUPE_TRY(operation.set(names.alpha, kDnnOfDouble, 1, &one));
+  TROUPE_TRY(operation.set(names.beta, kDnnOfDouble, 1, &zero));
+  TROUPE_TRY(operation.set_descriptor(names.window, sliding));
+  TROUPE_TRY(operation.set_descriptor(names.x, x));
+  TROUPE_TRY(operation.set_descriptor(names.filter, filter));
+  TROUPE_TRY(operation.set_descriptor(names.y, y));
+  TROUPE_TRY(operation.finalize());
+  TROUPE_TRY(DnnDescriptor graph, DnnDescriptor::make(library, kDnnOperationGraph));
+  TROUPE_TRY(target.of_graph(graph));
+  TROUPE_TRY(graph.set_descriptor(kDnnGraphOperations, operation));
+  TROUPE_TRY(graph.finalize());
+  std::vector<DnnDescriptor> all;
+  for (DnnDescriptor* one_of : {&x, &filter, &y, &sliding, &operation, &graph})
+    all.push_back(std::move(*one_of));
+  return all;
+}
+
+bool allows(DType dtype, DnnNumericalNote note) {
+  switch (note) {
+    case kDnnTensorCore:
+      return dtype != DType::f32;  // those have no f32: it would be TF32
+    case kDnnDownConvertInputs:
+    case kDnnReducedPrecisionReduction:
+    case kDnnFft:
+    case kDnnNondeterministic:
+    case kDnnWinograd:
+    case kDnnWinograd4x4:
+    case kDnnWinograd6x6:
+    case kDnnWinograd13x13:
+      return false;
+    default:
+      return true;
+  }
+}
+
+Expected<std::vector<DnnDescriptor>> named_by(const Cudnn& library, DnnHeuristics mode,
+                                              const DnnDescriptor& graph, const DnnTarget& target) {
+  TROUPE_TRY(DnnDescriptor heuristics, DnnDescriptor::make(library, kDnnEngineHeuristics));
+  TROUPE_TRY(heuristics.set_descriptor(kDnnHeuristicsGraph, graph));
+  TROUPE_TRY(heuristics.set_enum(kDnnHeuristicsMode, kDnnOfHeuristics, mode));
+  TROUPE_TRY(target.of_heuristics(heuristics));
+  TROUPE_TRY(heuristics.finalize());
+  return heuristics.get_descriptors(kDnnHeuristicsResults, kDnnEngineConfig);
+}
+
+// The engine of a configuration, if its numbers are allowed.
+Expected<std::optional<std::int64_t>> allowed_engine(const DnnDescriptor& configuration,
+                                                     DType dtype) {
+  TROUPE_TRY(const auto engines, configuration.get_descriptors(kDnnConfigEngine, kDnnEngine));
+  if (engines.size() != 1) return internal_error("a configuration of cuDNN's has no engine");
+  TROUPE_TRY(const auto notes, engines[0].get_notes());
+  for (const DnnNumericalNote note : notes)
+    if (!allows(dtype, note)) return std::optional<std::int64_t>();
+  TROUPE_TRY(const std::int64_t number, engines[0].get_int64(kDnnEngineIndex));
+  return std::optional(number);
+}
+
+Expected<DnnDescriptor> plan_of(const Cudnn& library, const DnnDescriptor& configuration,
+                                const DnnTarget& target) {
+  TROUPE_TRY(DnnDescriptor plan, DnnDescriptor::make(library, kDnnExecutionPlan));
+  TROUPE_TRY(target.of_plan(plan));
+  TROUPE_TRY(plan.set_descriptor(kDnnPlanConfig, configuration));
+  TROUPE_TRY(plan.finalize());
+  return plan;
+}
+
+}  // namespace
+
+Expected<DnnTarget> DnnTarget::described(const Cudnn& library, std::string_view json) {
+  DnnTarget target;
+  TROUPE_TRY(target.properties_, DnnDescriptor::make(library, kDnnDeviceProperties));
+  TROUPE_TRY(
+      target.properties_.set(kDnnDeviceJson, kDnnOfChar, std::int64_t(json.size()), json.data()));
+  TROUPE_TRY(target.properties_.finalize());
+  return target;
+}
+
+Status DnnTarget::of_graph(DnnDescriptor& graph) const {
+  return handle_ ? graph.set(kDnnGraphHandle, kDnnOfHandle, 1, &handle_) : ok_status();
+}
+
+Status DnnTarget::of_heuristics(DnnDescriptor& heuristics) const {
+  return handle_ ? ok_status() : heuristics.set_descriptor(kDnnHeuristicsDevice, properties_);
+}
+
+Status DnnTarget::of_plan(DnnDescriptor& plan) const {
+  return handle_ ? plan.set(kDnnPlanHandle, kDnnOfHandle, 1, &handle_)
+                 : plan.set_descriptor(kDnnPlanDevice, properties_);
+}
+
+Expected<ConvolutionPlan> ConvolutionPlan::make(const Cudnn& library, const DnnConvolution& c,
+                                                const DnnTarget& target,
+                                                std::size_t most_workspace) {
+  TROUPE_TRY(std::vector<DnnDescriptor> parts, describe(library, c, target));
+  Status refused;  // the first way that may be taken, but cannot be made
+  for (const DnnHeuristics mode : {kDnnHeuristicsA, kDnnHeuristicsFallback}) {
+    auto named = named_by(library, mode, parts.back(), target);
+    if (!named.ok() && named.status().code() != Code::unimplemented) return named.status();
+    if (!named.ok()) {
+      if (refused.ok()) refused = named.status();
+      continue;
+    }
+    for (DnnDescriptor& configuration : *named) {
+      TROUPE_TRY(const auto engine, allowed_engine(configuration, c.dtype));
+      if (!engine) continue;
+      auto plan = plan_of(library, configuration, target);
+      if (!plan.ok()) {
+        if (refused.ok()) refused = plan.status();
+        continue;
+      }
+      TROUPE_TRY(const std::int64_t workspace, plan->get_int64(kDnnPlanWorkspace));
+      if (workspace < 0 || std::uint64_t(workspace) > most_workspace) continue;
+      parts.push_back(std::move(configuration));
+      parts.push_back(std::move(*plan));
+      return ConvolutionPlan(library, std::move(parts), std::size_t(workspace), *engine);
+    }
+  }
+  return unimplemented("cuDNN knows no exact and deterministic way to compute it" +
+                       (refused.ok() ? std::string() : " (" + refused.message() + ")"));
+}
+
+Status ConvolutionPlan::run(DnnHandle handle, const DnnOperands& operands, void* workspace) const {
+  TROUPE_TRY(DnnDescriptor pack, DnnDescriptor::make(*library_, kDnnVariantPack));
+  const std::array<std::int64_t, 3> ids{kX, kFilter, kY};
+  const void* pointers[] = {operands.x, operands.filter, operands.y};
+  TROUPE_TRY(pack.set_int64(kDnnPackIds, ids));
+  TROUPE_TRY(pack.set(kDnnPackPointers, kDnnOfPointer, 3, pointers));
+  TROUPE_TRY(pack.set(kDnnPackWorkspace, kDnnOfPointer, 1, &workspace));
+  TROUPE_TRY(pack.finalize());
+  return library_->check(library_->cudnnBackendExecute(handle, parts_.back().raw(), pack.raw()),
+                         "cudnnBackendExecute");
+}
+
+}  // namespace troupe::cuda

@@ -1,0 +1,87 @@
+// ConvolutionPlan: how cuDNN computes one convolution.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.hpp"
+#include "devices/cuda/cudnn.hpp"
+
+namespace troupe::cuda {
+
+enum class ConvolutionOf : std::uint8_t { y, dx, dfilter };
+
+// Of images x [n,h,w,c] with filters that lie as [k,h,w,c/groups], giving y [n,h',w',k]; pairs are
+// height and width. Or one of its gradients: dx of filter and dy, dfilter of x and dy. Of f32 and
+// f64; of f16 and bf16, which are added up in f32 and rounded once.
+// REQUIRES: all sizes are positive, y's follow from the others.
+struct DnnConvolution {
+  ConvolutionOf of = ConvolutionOf::y;
+  DType dtype = DType::f32;
+  std::int64_t images = 1, in_channels = 1, out_channels = 1, groups = 1;
+  std::array<std::int64_t, 2> in{1, 1}, out{1, 1}, filter{1, 1};
+  std::array<std::int64_t, 2> stride{1, 1}, dilation{1, 1};
+  std::array<std::int64_t, 2> pad_before{}, pad_after{};
+  // Bytes: powers of two, up to 16, that divide the addresses.
+  std::int64_t align_x = 16, align_filter = 16, align_y = 16;
+  auto operator<=>(const DnnConvolution&) const = default;
+};
+
+// x, filter and y, of which one is the result, or their gradients.
+struct DnnOperands {
+  const void *x = nullptr, *filter = nullptr, *y = nullptr;
+};
+
+// What a plan is made for: the GPU of a handle, or one that is only described.
+class DnnTarget {
+ public:
+  explicit DnnTarget(DnnHandle handle) : handle_(handle) {}
+  // What cuDNN tells of a GPU, as JSON: no GPU is needed. Since cuDNN 9.8.
+  static Expected<DnnTarget> described(const Cudnn& library, std::string_view json);
+
+  Status of_graph(DnnDescriptor& graph) const;
+  Status of_heuristics(DnnDescriptor& heuristics) const;
+  Status of_plan(DnnDescriptor& plan) const;
+
+ private:
+  DnnTarget() = default;
+  DnnHandle handle_ = nullptr;
+  DnnDescriptor properties_;
+};
+
+// The first way that cuDNN's heuristics name, and then of all that it falls back to, which
+//  - has the same bits in each run;
+//  - computes in the type it is said to: it rounds no input and no sum to fewer bits (f32 is not
+//    rounded to TF32), and does not go through the transforms of Winograd or Fourier;
+//  - needs at most so much workspace, and can be made.
+// Immutable. REQUIRES: the library outlives it.
+class ConvolutionPlan {
+ public:
+  // unimplemented: the library knows no such way. Errors name the function that failed.
+  static Expected<ConvolutionPlan> make(const Cudnn& library, const DnnConvolution& convolution,
+                                        const DnnTarget& target, std::size_t most_workspace);
+
+  // Bytes of device memory that a run needs, aligned to 256, until the stream is through with it.
+  std::size_t workspace() const { return workspace_; }
+  // cuDNN's number of the engine.
+  std::int64_t engine() const { return engine_; }
+  // Issues it on the handle's stream.
+  Status run(DnnHandle handle, const DnnOperands& operands, void* workspace) const;
+
+ private:
+  ConvolutionPlan(const Cudnn& library, std::vector<DnnDescriptor> parts, std::size_t workspace,
+                  std::int64_t engine)
+      : library_(&library), parts_(std::move(parts)), workspace_(workspace), engine_(engine) {}
+
+  const Cudnn* library_;
+  // The execution plan, last, behind what it was made of: cuDNN does not say that it keeps that.
+  std::vector<DnnDescriptor> parts_;
+  std::size_t workspace_;
+  std::int64_t engine_;
+};
+
+}  // namespace troupe::cuda

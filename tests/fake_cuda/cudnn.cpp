@@ -1,0 +1,626 @@
+// cuDNN without a GPU, for tests: build/fake-cudnn/libcudnn.so.9 has the functions of
+// devices/cuda/cudnn.hpp. Convolutions and their gradients are computed by a kernel of the fake
+// driver beside it, in the order of its stream.
+//
+// What NVIDIA's library refuses is refused: attributes that a descriptor does not have, of another
+// type or count, or set when it is finalised; descriptors that are used before that, or after their
+// end; sizes that do not follow from each other; pointers that are missing, or aligned less than
+// was promised. A pointer to memory of the host is an illegal address.
+//
+// Its heuristics name seven engines, and the fallback an eighth:
+//   1  adds up in another order in each run    5  needs more memory than there is
+//   2  rounds inputs to bf16                   6  has no plan for any convolution
+//   3  is inexact by a transform               7  adds up halves, one of them in the workspace
+//   4  rounds inputs of f32, not others        8  adds up from the last to the first
+// What an engine's notes warn of is what it does.
+//
+// TROUPE_FAKE_CUDNN: "create=N", "heuristics=N", "plan=N", "execute=N": that call fails with N;
+// "engine=N": only this one is named; "none=1": none is.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "devices/cuda/cudnn.hpp"
+#include "tests/fake_cuda/stand_in.hpp"
+
+using namespace troupe::cuda;
+using namespace troupe::fake_cuda;
+
+namespace troupe::cuda {
+
+struct OpaqueDnn {
+  OwnKernel kernel;
+  StreamHandle stream = nullptr;
+};
+
+}  // namespace troupe::cuda
+
+namespace {
+
+constexpr DnnResult kFine = 0, kNoLibrary = 1001, kBad = 2000, kNull = 2002, kMisaligned = 2003,
+                    kNotFinalized = 2004, kMismatch = 2008, kBadType = 2010, kUnsupported = 3000,
+                    kFailed = 5000;
+
+int setting(const char* name) { return setting_in("TROUPE_FAKE_CUDNN", name); }
+
+// An attribute that a descriptor needs, and how many values it has.
+struct Rule {
+  int kind, attribute, type;
+  std::int64_t count;
+};
+constexpr Rule kRules[] = {
+    {kDnnTensor, kDnnTensorType, kDnnOfType, 1},
+    {kDnnTensor, kDnnTensorDims, kDnnOfInt64, 4},
+    {kDnnTensor, kDnnTensorStrides, kDnnOfInt64, 4},
+    {kDnnTensor, kDnnTensorId, kDnnOfInt64, 1},
+    {kDnnTensor, kDnnTensorAlignment, kDnnOfInt64, 1},
+    {kDnnConvolution, kDnnConvolutionCompute, kDnnOfType, 1},
+    {kDnnConvolution, kDnnConvolutionModeIs, kDnnOfConvolutionMode, 1},
+    {kDnnConvolution, kDnnConvolutionDims, kDnnOfInt64, 1},
+    {kDnnConvolution, kDnnConvolutionDilations, kDnnOfInt64, 2},
+    {kDnnConvolution, kDnnConvolutionStrides, kDnnOfInt64, 2},
+    {kDnnConvolution, kDnnConvolutionPaddingsBefore, kDnnOfInt64, 2},
+    {kDnnConvolution, kDnnConvolutionPaddingsAfter, kDnnOfInt64, 2},
+    {kDnnForward, kDnnForwardAlpha, kDnnOfDouble, 1},
+    {kDnnForward, kDnnForwardBeta, kDnnOfDouble, 1},
+    {kDnnForward, kDnnForwardConvolution, kDnnOfDescriptor, 1},
+    {kDnnForward, kDnnForwardX, kDnnOfDescriptor, 1},
+    {kDnnForward, kDnnForwardFilter, kDnnOfDescriptor, 1},
+    {kDnnForward, kDnnForwardY, kDnnOfDescriptor, 1},
+    {kDnnBackwardData, kDnnBackwardDataAlpha, kDnnOfDouble, 1},
+    {kDnnBackwardData, kDnnBackwardDataBeta, kDnnOfDouble, 1},
+    {kDnnBackwardData, kDnnBackwardDataConvolution, kDnnOfDescriptor, 1},
+    {kDnnBackwardData, kDnnBackwardDataDx, kDnnOfDescriptor, 1},
+    {kDnnBackwardData, kDnnBackwardDataFilter, kDnnOfDescriptor, 1},
+    {kDnnBackwardData, kDnnBackwardDataDy, kDnnOfDescriptor, 1},
+    {kDnnBackwardFilter, kDnnBackwardFilterAlpha, kDnnOfDouble, 1},
+    {kDnnBackwardFilter, kDnnBackwardFilterBeta, kDnnOfDouble, 1},
+    {kDnnBackwardFilter, kDnnBackwardFilterConvolution, kDnnOfDescriptor, 1},
+    {kDnnBackwardFilter, kDnnBackwardFilterX, kDnnOfDescriptor, 1},
+    {kDnnBackwardFilter, kDnnBackwardFilterDfilter, kDnnOfDescriptor, 1},
+    {kDnnBackwardFilter, kDnnBackwardFilterDy, kDnnOfDescriptor, 1},
+    {kDnnOperationGraph, kDnnGraphHandle, kDnnOfHandle, 1},
+    {kDnnOperationGraph, kDnnGraphOperations, kDnnOfDescriptor, 1},
+    {kDnnEngineHeuristics, kDnnHeuristicsGraph, kDnnOfDescriptor, 1},
+    {kDnnEngineHeuristics, kDnnHeuristicsMode, kDnnOfHeuristics, 1},
+    {kDnnExecutionPlan, kDnnPlanHandle, kDnnOfHandle, 1},
+    {kDnnExecutionPlan, kDnnPlanConfig, kDnnOfDescriptor, 1},
+    {kDnnVariantPack, kDnnPackIds, kDnnOfInt64, 3},
+    {kDnnVariantPack, kDnnPackPointers, kDnnOfPointer, 3},
+    {kDnnVariantPack, kDnnPackWorkspace, kDnnOfPointer, 1},
+};
+
+std::size_t size_of_value(int type) {
+  switch (type) {
+    case kDnnOfType:
+    case kDnnOfConvolutionMode:
+    case kDnnOfHeuristics:
+    case kDnnOfNumericalNote:
+      return 4;
+    default:
+      return 8;
+  }
+}
+
+struct Descriptor {
+  int kind = 0;
+  bool finalized = false;
+  std::map<int, std::vector<char>> values;
+  Descriptor* graph = nullptr;  // of an engine, or its configuration
+  int engine = 0;
+
+  template <class T>
+  std::vector<T> all(int attribute) const {
+    std::vector<T> list;
+    if (const auto found = values.find(attribute); found != values.end()) {
+      list.resize(found->second.size() / sizeof(T));
+      std::memcpy(list.data(), found->second.data(), found->second.size());
+    }
+    return list;
+  }
+  template <class T>
+  T one(int attribute) const {
+    return all<T>(attribute).at(0);
+  }
+};
+
+// Descriptors that there are. Guarded by its mutex, and so are they.
+struct Library {
+  std::mutex mutex;
+  std::set<const void*> live;
+};
+Library& library() {
+  static Library it;
+  return it;
+}
+bool usable(const Descriptor* d, int kind) {
+  return library().live.count(d) != 0 && d->kind == kind && d->finalized;
+}
+
+// A dimension of a tensor, and how far apart its elements are.
+struct Layout {
+  std::array<std::int64_t, 4> dims{}, strides{};  // n, c, h, w
+  std::int64_t at(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) const {
+    return n * strides[0] + c * strides[1] + h * strides[2] + w * strides[3];
+  }
+  std::int64_t elements() const { return dims[0] * dims[1] * dims[2] * dims[3]; }
+  std::size_t span() const {
+    return std::size_t(at(dims[0] - 1, dims[1] - 1, dims[2] - 1, dims[3] - 1) + 1);
+  }
+};
+
+// What the kernel gets. The driver replaces addresses among these words, but not the copies, whose
+// bits are inverted.
+struct Call {
+  void *x, *filter, *y, *workspace;
+  std::uint64_t given[4];
+  std::int64_t of, type, engine, groups;
+  Layout of_x, of_filter, of_y;
+  std::array<std::int64_t, 2> stride, dilation, before, after;
+};
+
+std::size_t bytes_of(std::int64_t type) { return type == kDnnF64 ? 8 : type == kDnnF32 ? 4 : 2; }
+const Layout& result_of(const Call& c) {
+  return c.of == kDnnForward ? c.of_y : c.of == kDnnBackwardData ? c.of_x : c.of_filter;
+}
+
+// The terms of element number `i` of the result, as term(index of an input, of the other).
+template <class Term>
+void for_terms(const Call& c, std::int64_t i, Term&& term) {
+  const auto& d = result_of(c).dims;
+  const std::int64_t p2 = i / d[3] % d[2], p3 = i % d[3];
+  const std::int64_t p1 = i / d[3] / d[2] % d[1], p0 = i / d[3] / d[2] / d[1];
+  const std::int64_t in = c.of_filter.dims[1], out = c.of_filter.dims[0] / c.groups;
+  // y's pixel of x's under place r of the filter, along an axis; -1: none.
+  const auto pixel_of_x = [&](std::size_t axis, std::int64_t o, std::int64_t r) {
+    const std::int64_t x = o * c.stride[axis] - c.before[axis] + r * c.dilation[axis];
+    return x < 0 || x >= c.of_x.dims[axis + 2] ? -1 : x;
+  };
+  const std::int64_t rows = c.of_filter.dims[2], columns = c.of_filter.dims[3];
+  if (c.of == kDnnForward) {  // p: n, k, h', w'
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t q = 0; q < columns; ++q)
+        for (std::int64_t k = 0; k < in; ++k) {
+          const std::int64_t h = pixel_of_x(0, p2, r), w = pixel_of_x(1, p3, q);
+          if (h < 0 || w < 0) continue;
+          term(c.of_x.at(p0, p1 / out * in + k, h, w), c.of_filter.at(p1, k, r, q));
+        }
+  } else if (c.of == kDnnBackwardData) {  // p: n, c, h, w
+    const std::int64_t group = p1 / in;
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t q = 0; q < columns; ++q) {
+        const std::int64_t h = p2 + c.before[0] - r * c.dilation[0];
+        const std::int64_t w = p3 + c.before[1] - q * c.dilation[1];
+        if (h < 0 || w < 0 || h % c.stride[0] != 0 || w % c.stride[1] != 0) continue;
+        if (h / c.stride[0] >= c.of_y.dims[2] || w / c.stride[1] >= c.of_y.dims[3]) continue;
+        for (std::int64_t k = group * out; k < (group + 1) * out; ++k)
+          term(c.of_filter.at(k, p1 % in, r, q),
+               c.of_y.at(p0, k, h / c.stride[0], w / c.stride[1]));
+      }
+  } else {  // p: k, c/groups, r, q
+    for (std::int64_t n = 0; n < c.of_x.dims[0]; ++n)
+      for (std::int64_t oh = 0; oh < c.of_y.dims[2]; ++oh)
+        for (std::int64_t ow = 0; ow < c.of_y.dims[3]; ++ow) {
+          const std::int64_t h = pixel_of_x(0, oh, p2), w = pixel_of_x(1, ow, p3);
+          if (h < 0 || w < 0) continue;
+          term(c.of_x.at(n, p0 / out * in + p1, h, w), c.of_y.at(n, p0, oh, ow));
+        }
+  }
+}
+
+template <class T>
+void compute(const Call& c) {
+  using Sum = typename T::Sum;
+  static std::atomic<unsigned> runs{0};
+  const unsigned run = runs.fetch_add(1);
+  const void* a = c.of == kDnnBackwardData ? c.filter : c.x;
+  const void* b = c.of == kDnnForward ? c.filter : c.y;
+  void* to = c.of == kDnnForward ? c.y : c.of == kDnnBackwardData ? c.x : c.filter;
+  const Layout& result = result_of(c);
+  const bool rounds = (c.engine >= 2 && c.engine <= 3) || (c.engine == 4 && c.type == kDnnF32);
+  auto* parts = static_cast<Sum*>(c.workspace);
+  std::vector<Sum> terms;
+  for (std::int64_t i = 0; i < result.elements(); ++i) {
+    const auto& d = result.dims;
+    terms.clear();
+    for_terms(c, i, [&](std::int64_t of_a, std::int64_t of_b) {
+      Sum first = T::load(a, of_a);
+      if (rounds) {
+        std::uint16_t rounded = 0;
+        Bf16::store(&rounded, 0, float(first));
+        first = Sum(Bf16::load(&rounded, 0));
+      }
+      terms.push_back(first * T::load(b, of_b));
+    });
+    if (c.engine == 1)
+      std::rotate(terms.begin(), terms.begin() + (terms.empty() ? 0 : run % terms.size()),
+                  terms.end());
+    if (c.engine == 8) std::reverse(terms.begin(), terms.end());
+    const auto sum = [&](std::size_t from, std::size_t end) {
+      Sum all = 0;
+      for (std::size_t k = from; k < end; ++k) all += terms[k];
+      return all;
+    };
+    const std::size_t half = c.engine == 7 ? terms.size() / 2 : 0;
+    Sum all = sum(half, terms.size());
+    if (c.engine == 7) {
+      parts[i] = sum(0, half);
+      all = parts[i] + all;
+    }
+    T::store(to,
+             result.at(i / d[3] / d[2] / d[1], i / d[3] / d[2] % d[1], i / d[3] % d[2], i % d[3]),
+             all);
+  }
+}
+
+Result run(const Launched& launched) {
+  const Call& c = *static_cast<const Call*>(launched.arguments[0]);
+  const void* pointers[] = {c.x, c.filter, c.y, c.workspace};
+  for (int i = 0; i < 4; ++i)  // what is as it was given is no memory of the device
+    if (pointers[i] && ~c.given[i] == reinterpret_cast<std::uint64_t>(pointers[i]))
+      return kIllegalAddress;
+  const auto touch = of_driver<Touch>("troupe_fake_touch");
+  const std::size_t bytes = bytes_of(c.type);
+  touch(c.x, c.of_x.span() * bytes, c.of == kDnnBackwardData);
+  touch(c.filter, c.of_filter.span() * bytes, c.of == kDnnBackwardFilter);
+  touch(c.y, c.of_y.span() * bytes, c.of == kDnnForward);
+  if (c.workspace)
+    touch(c.workspace, std::size_t(result_of(c).elements()) * std::max<std::size_t>(4, bytes), 1);
+  switch (c.type) {
+    case kDnnF32:
+      compute<Plain<float>>(c);
+      break;
+    case kDnnF64:
+      compute<Plain<double>>(c);
+      break;
+    case kDnnF16:
+      compute<Half>(c);
+      break;
+    default:
+      compute<Bf16>(c);
+  }
+  return kSuccess;
+}
+
+// Where an operation has its descriptors.
+struct Places {
+  int window, x, filter, y;
+};
+Places places_of(int kind) {
+  if (kind == kDnnForward)
+    return {kDnnForwardConvolution, kDnnForwardX, kDnnForwardFilter, kDnnForwardY};
+  if (kind == kDnnBackwardData)
+    return {kDnnBackwardDataConvolution, kDnnBackwardDataDx, kDnnBackwardDataFilter,
+            kDnnBackwardDataDy};
+  return {kDnnBackwardFilterConvolution, kDnnBackwardFilterX, kDnnBackwardFilterDfilter,
+          kDnnBackwardFilterDy};
+}
+
+Layout layout_of(const Descriptor& tensor) {
+  Layout layout;
+  const auto dims = tensor.all<std::int64_t>(kDnnTensorDims);
+  const auto strides = tensor.all<std::int64_t>(kDnnTensorStrides);
+  std::copy_n(dims.begin(), 4, layout.dims.begin());
+  std::copy_n(strides.begin(), 4, layout.strides.begin());
+  return layout;
+}
+
+// What an operation says, without addresses. Not fine: it contradicts itself.
+DnnResult describe(const Descriptor& operation, Call& call) {
+  const Places at = places_of(operation.kind);
+  const auto* window = operation.one<Descriptor*>(at.window);
+  const Descriptor* tensors[] = {operation.one<Descriptor*>(at.x),
+                                 operation.one<Descriptor*>(at.filter),
+                                 operation.one<Descriptor*>(at.y)};
+  if (!usable(window, kDnnConvolution)) return kNotFinalized;
+  for (const Descriptor* tensor : tensors)
+    if (!usable(tensor, kDnnTensor)) return kNotFinalized;
+  call.of = operation.kind;
+  call.type = tensors[0]->one<int>(kDnnTensorType);
+  for (const Descriptor* tensor : tensors)
+    if (tensor->one<int>(kDnnTensorType) != call.type) return kBad;
+  const int compute = window->one<int>(kDnnConvolutionCompute);
+  if (compute != (call.type == kDnnF64 ? kDnnF64 : kDnnF32)) return kUnsupported;
+  call.of_x = layout_of(*tensors[0]), call.of_filter = layout_of(*tensors[1]);
+  call.of_y = layout_of(*tensors[2]);
+  const auto pair = [&](int attribute) {
+    const auto all = window->all<std::int64_t>(attribute);
+    return std::array{all[0], all[1]};
+  };
+  call.stride = pair(kDnnConvolutionStrides), call.dilation = pair(kDnnConvolutionDilations);
+  call.before = pair(kDnnConvolutionPaddingsBefore);
+  call.after = pair(kDnnConvolutionPaddingsAfter);
+  const auto &x = call.of_x.dims, &filter = call.of_filter.dims, &y = call.of_y.dims;
+  if (x[1] % filter[1] != 0) return kMismatch;
+  call.groups = x[1] / filter[1];
+  if (x[0] != y[0] || filter[0] != y[1] || filter[0] % call.groups != 0) return kMismatch;
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const std::int64_t reach = (filter[axis + 2] - 1) * call.dilation[axis] + 1;
+    const std::int64_t room = x[axis + 2] + call.before[axis] + call.after[axis] - reach;
+    if (room < 0 || y[axis + 2] != room / call.stride[axis] + 1) return kMismatch;
+  }
+  return kFine;
+}
+
+DnnResult describe_graph(const Descriptor& graph, Call& call) {
+  const auto* operation = graph.one<Descriptor*>(kDnnGraphOperations);
+  if (library().live.count(operation) == 0 || !operation->finalized) return kNotFinalized;
+  return describe(*operation, call);
+}
+
+std::vector<int> engines_of(int mode) {
+  if (setting("none") != 0) return {};
+  if (const int only = setting("engine"))
+    return (only == 8) == (mode == kDnnHeuristicsFallback) ? std::vector{only} : std::vector<int>();
+  return mode == kDnnHeuristicsFallback ? std::vector{8} : std::vector{1, 2, 3, 4, 5, 6, 7};
+}
+
+std::vector<int> notes_of(int engine) {
+  switch (engine) {
+    case 1:
+      return {kDnnNondeterministic};
+    case 2:
+      return {kDnnTensorCore, kDnnDownConvertInputs};
+    case 3:
+      return {kDnnWinograd};
+    case 4:
+      return {kDnnTensorCore};
+    default:
+      return {};
+  }
+}
+
+std::int64_t workspace_of(int engine, const Call& call) {
+  if (engine == 5) return std::int64_t{1} << 40;
+  if (engine != 7) return 0;
+  return result_of(call).elements() * std::int64_t(std::max<std::size_t>(4, bytes_of(call.type)));
+}
+
+DnnResult finalize(Descriptor& d) {
+  for (const Rule& rule : kRules)
+    if (rule.kind == d.kind && d.values.count(rule.attribute) == 0) return kBad;
+  Call call{};
+  switch (d.kind) {
+    case kDnnTensor: {
+      const Layout layout = layout_of(d);
+      for (std::size_t i = 0; i < 4; ++i)
+        if (layout.dims[i] < 1 || layout.strides[i] < 1) return kBad;
+      return kFine;
+    }
+    case kDnnConvolution: {
+      for (const int attribute : {kDnnConvolutionStrides, kDnnConvolutionDilations})
+        for (const std::int64_t value : d.all<std::int64_t>(attribute))
+          if (value < 1) return kBad;
+      const bool plain = d.one<std::int64_t>(kDnnConvolutionDims) == 2 &&
+                         d.one<int>(kDnnConvolutionModeIs) == kDnnCrossCorrelation;
+      return plain ? kFine : kUnsupported;
+    }
+    case kDnnForward:
+    case kDnnBackwardData:
+    case kDnnBackwardFilter: {
+      const int alpha = d.kind == kDnnForward        ? kDnnForwardAlpha
+                        : d.kind == kDnnBackwardData ? kDnnBackwardDataAlpha
+                                                     : kDnnBackwardFilterAlpha;
+      if (d.one<double>(alpha) != 1 || d.one<double>(alpha + 1) != 0) return kUnsupported;
+      return describe(d, call);
+    }
+    case kDnnOperationGraph:
+      return describe_graph(d, call);
+    case kDnnEngineHeuristics: {
+      if (const int refused = setting("heuristics")) return refused;
+      return usable(d.one<Descriptor*>(kDnnHeuristicsGraph), kDnnOperationGraph) ? kFine
+                                                                                 : kNotFinalized;
+    }
+    case kDnnExecutionPlan: {
+      if (const int refused = setting("plan")) return refused;
+      const auto* config = d.one<Descriptor*>(kDnnPlanConfig);
+      if (!usable(config, kDnnEngineConfig)) return kNotFinalized;
+      return config->engine == 6 ? kUnsupported : kFine;
+    }
+    default:
+      return kFine;
+  }
+}
+
+DnnResult execute(OpaqueDnn& handle, const Descriptor& plan, const Descriptor& pack) {
+  if (!usable(&plan, kDnnExecutionPlan) || !usable(&pack, kDnnVariantPack)) return kNotFinalized;
+  const auto* config = plan.one<Descriptor*>(kDnnPlanConfig);
+  if (!usable(config, kDnnEngineConfig) || !usable(config->graph, kDnnOperationGraph))
+    return kNotFinalized;
+  Call call{};
+  if (const DnnResult wrong = describe_graph(*config->graph, call)) return wrong;
+  call.engine = config->engine;
+  const auto ids = pack.all<std::int64_t>(kDnnPackIds);
+  const auto given = pack.all<void*>(kDnnPackPointers);
+  const auto* operation = config->graph->one<Descriptor*>(kDnnGraphOperations);
+  const Places at = places_of(operation->kind);
+  void** const to[] = {&call.x, &call.filter, &call.y};
+  const int places[] = {at.x, at.filter, at.y};
+  for (int i = 0; i < 3; ++i) {
+    const auto* tensor = operation->one<Descriptor*>(places[i]);
+    const auto id = std::find(ids.begin(), ids.end(), tensor->one<std::int64_t>(kDnnTensorId));
+    if (id == ids.end()) return kBad;
+    *to[i] = given[std::size_t(id - ids.begin())];
+    if (!*to[i]) return kNull;
+    const auto alignment = std::uint64_t(tensor->one<std::int64_t>(kDnnTensorAlignment));
+    if (reinterpret_cast<std::uint64_t>(*to[i]) % alignment != 0) return kMisaligned;
+  }
+  if (workspace_of(config->engine, call) != 0) {
+    call.workspace = pack.one<void*>(kDnnPackWorkspace);
+    if (!call.workspace) return kNull;
+    if (reinterpret_cast<std::uint64_t>(call.workspace) % 256 != 0) return kMisaligned;
+  }
+  const void* pointers[] = {call.x, call.filter, call.y, call.workspace};
+  for (int i = 0; i < 4; ++i) call.given[i] = ~reinterpret_cast<std::uint64_t>(pointers[i]);
+  return handle.kernel.launch(handle.stream, &call) ? kFine : kFailed;
+}
+
+// A value, or several, of an attribute that was not set but is known.
+template <class T>
+DnnResult give(const std::vector<T>& values, std::int64_t most, std::int64_t* count, void* to) {
+  *count = std::int64_t(values.size());
+  if (most > 0 && !to) return kNull;
+  std::copy_n(values.begin(), std::min<std::int64_t>(most, *count), static_cast<T*>(to));
+  return kFine;
+}
+
+DnnResult get(const Descriptor& d, int attribute, int type, std::int64_t most, std::int64_t* count,
+              void* to) {
+  const auto made = [&](std::int64_t i) { return static_cast<Descriptor**>(to)[i]; };
+  if (d.kind == kDnnEngineHeuristics && attribute == kDnnHeuristicsResults) {
+    if (type != kDnnOfDescriptor) return kBadType;
+    const std::vector<int> engines = engines_of(d.one<int>(kDnnHeuristicsMode));
+    *count = std::int64_t(engines.size());
+    if (most == 0) return kFine;
+    *count = std::min(*count, most);
+    for (std::int64_t i = 0; i < *count; ++i) {
+      if (library().live.count(made(i)) == 0 || made(i)->kind != kDnnEngineConfig) return kBad;
+      made(i)->finalized = true;
+      made(i)->engine = engines[std::size_t(i)];
+      made(i)->graph = d.one<Descriptor*>(kDnnHeuristicsGraph);
+    }
+    return kFine;
+  }
+  if (d.kind == kDnnEngineConfig && attribute == kDnnConfigEngine) {
+    if (type != kDnnOfDescriptor) return kBadType;
+    *count = 1;
+    if (most == 0) return kFine;
+    if (library().live.count(made(0)) == 0 || made(0)->kind != kDnnEngine) return kBad;
+    made(0)->finalized = true;
+    made(0)->engine = d.engine, made(0)->graph = d.graph;
+    return kFine;
+  }
+  if (d.kind == kDnnEngine && attribute == kDnnEngineNotes)
+    return type == kDnnOfNumericalNote ? give(notes_of(d.engine), most, count, to) : kBadType;
+  if (d.kind == kDnnEngine && attribute == kDnnEngineIndex)
+    return type == kDnnOfInt64 ? give(std::vector<std::int64_t>{d.engine}, most, count, to)
+                               : kBadType;
+  if (d.kind == kDnnExecutionPlan && attribute == kDnnPlanWorkspace) {
+    const auto* config = d.one<Descriptor*>(kDnnPlanConfig);
+    Call call{};
+    if (const DnnResult wrong = describe_graph(*config->graph, call)) return wrong;
+    return type == kDnnOfInt64 ? give(std::vector<std::int64_t>{workspace_of(config->engine, call)},
+                                      most, count, to)
+                               : kBadType;
+  }
+  return kBad;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int troupe_fake_cudnn() { return 1; }
+// How many descriptors there are.
+std::size_t troupe_fake_cudnn_descriptors() {
+  std::lock_guard lock(library().mutex);
+  return library().live.size();
+}
+
+std::size_t cudnnGetVersion() { return 91900; }
+std::size_t cudnnGetCudartVersion() { return 13000; }
+const char* cudnnGetErrorString(DnnResult result) {
+  switch (result) {
+    case kNoLibrary:
+      return "CUDNN_STATUS_NOT_INITIALIZED";
+    case kBad:
+      return "CUDNN_STATUS_BAD_PARAM";
+    case kNull:
+      return "CUDNN_STATUS_BAD_PARAM_NULL_POINTER";
+    case kMisaligned:
+      return "CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER";
+    case kNotFinalized:
+      return "CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED";
+    case kMismatch:
+      return "CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH";
+    case kBadType:
+      return "CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE";
+    case kUnsupported:
+      return "CUDNN_STATUS_NOT_SUPPORTED";
+    case 4004:
+      return "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED";
+    case kFailed:
+      return "CUDNN_STATUS_EXECUTION_FAILED";
+    default:
+      return "unknown";
+  }
+}
+DnnResult cudnnCreate(DnnHandle* handle) {
+  if (const int refused = setting("create")) return refused;
+  auto made = new OpaqueDnn;
+  if (!made->kernel.load("fake_cudnn_convolution", run, sizeof(Call))) {
+    delete made;
+    return kNoLibrary;
+  }
+  *handle = made;
+  return kFine;
+}
+DnnResult cudnnDestroy(DnnHandle handle) {
+  handle->kernel.unload();
+  delete handle;
+  return kFine;
+}
+DnnResult cudnnSetStream(DnnHandle handle, StreamHandle stream) {
+  handle->stream = stream;
+  return kFine;
+}
+DnnResult cudnnBackendCreateDescriptor(int kind, void** descriptor) {
+  std::lock_guard lock(library().mutex);
+  auto made = new Descriptor;
+  made->kind = kind;
+  library().live.insert(made);
+  *descriptor = made;
+  return kFine;
+}
+DnnResult cudnnBackendDestroyDescriptor(void* descriptor) {
+  std::lock_guard lock(library().mutex);
+  if (library().live.erase(descriptor) == 0) return kBad;
+  delete static_cast<Descriptor*>(descriptor);
+  return kFine;
+}
+DnnResult cudnnBackendFinalize(void* descriptor) {
+  std::lock_guard lock(library().mutex);
+  if (library().live.count(descriptor) == 0) return kBad;
+  auto& d = *static_cast<Descriptor*>(descriptor);
+  const DnnResult result = finalize(d);
+  d.finalized = result == kFine;
+  return result;
+}
+DnnResult cudnnBackendSetAttribute(void* descriptor, int attribute, int type, std::int64_t count,
+                                   const void* values) {
+  std::lock_guard lock(library().mutex);
+  if (library().live.count(descriptor) == 0) return kBad;
+  auto& d = *static_cast<Descriptor*>(descriptor);
+  if (d.finalized) return kBad;
+  if (!values) return kNull;
+  for (const Rule& rule : kRules) {
+    if (rule.kind != d.kind || rule.attribute != attribute) continue;
+    if (rule.type != type) return kBadType;
+    if (rule.count != count) return kBad;
+    const auto* bytes = static_cast<const char*>(values);
+    d.values[attribute] = {bytes, bytes + std::size_t(count) * size_of_value(type)};
+    return kFine;
+  }
+  return kBad;
+}
+DnnResult cudnnBackendGetAttribute(void* descriptor, int attribute, int type, std::int64_t most,
+                                   std::int64_t* count, void* values) {
+  std::lock_guard lock(library().mutex);
+  if (library().live.count(descriptor) == 0) return kBad;
+  const auto& d = *static_cast<Descriptor*>(descriptor);
+  return d.finalized ? get(d, attribute, type, most, count, values) : kNotFinalized;
+}
+DnnResult cudnnBackendExecute(DnnHandle handle, void* plan, void* pack) {
+  if (const int refused = setting("execute")) return refused;
+  std::lock_guard lock(library().mutex);
+  return execute(*handle, *static_cast<Descriptor*>(plan), *static_cast<Descriptor*>(pack));
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
