@@ -73,11 +73,13 @@ gpu_cases() {
   cat "$log"
   ((code == 0)) && grep -qE 'test cases: *[1-9]' "$log" && ! grep -q 'skipped: ' "$log"
 }
-# Ops against the CPU; products of matrices by cuBLASLt, where there is one, and by Troupe's kernels.
+# Ops against the CPU; products of matrices and convolutions by cuBLASLt and cuDNN, where they are,
+# and by Troupe's kernels.
 gpu_ops() {
   gpu_cases || return
-  [[ $(gpu_part cublasLt state) == ready ]] || return 0
-  TROUPE_CUDA_MATMUL=kernels gpu_cases --test-case='CUDA: products*,CUDA: rows of ops*'
+  [[ $(gpu_part cublasLt state) == ready || $(gpu_part cudnn state) == ready ]] || return 0
+  TROUPE_CUDA_MATMUL=kernels TROUPE_CUDA_CONV=kernels \
+    gpu_cases --test-case='CUDA: products*,CUDA: rows of ops*'
 }
 
 # gpu_network NAME BOUND ARGUMENT...: trains it on the CPU and twice on the GPU.
@@ -139,7 +141,7 @@ gpu_result() {
 
 gpu_table() {
   jq -r '"\(.machine.processor), \(.machine.processors) processors, \(.machine.system)",
-    "\(.troupe)", (.cuda.parts[] | select(.part != "cudnn") | "\(.part): \(.text)"),
+    "\(.troupe)", (.cuda.parts[] | "\(.part): \(.text)"),
     "\(.kernels.functions) functions compiled, \(.kernels.faults) spill or take too many registers",
     (.networks[] | "\(.name): losses \(.apart) apart, of at most \(.bound); twice the same bits")' \
     "$gpu_folder/result.json"
@@ -177,8 +179,9 @@ gpu() {
     '') gpu_run ;;
     --fake)
       gpu_label="emulated, not a GPU"
-      export TROUPE_CUDA_PATH=$PWD/build/fake-cuda:$PWD/build/fake-nvrtc:$PWD/build/fake-cublaslt:-
-      gpu_run troupe_fake_cuda troupe_fake_nvrtc troupe_fake_cublaslt 2>&1 | sed -u "s/^/[$gpu_label] /"
+      export TROUPE_CUDA_PATH=$PWD/build/fake-cuda:$PWD/build/fake-nvrtc
+      TROUPE_CUDA_PATH+=:$PWD/build/fake-cublaslt:$PWD/build/fake-cudnn:-
+      gpu_run troupe_fake_cuda troupe_fake_nvrtc troupe_fake_cublaslt troupe_fake_cudnn 2>&1 | sed -u "s/^/[$gpu_label] /"
       ;;
     *) die "gpu takes --fake or nothing, not '$1'" ;;
   esac

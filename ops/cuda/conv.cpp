@@ -2,30 +2,43 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <string_view>
 
+#include "devices/cuda/cuda_device.hpp"
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
+#include "ops/cuda/strided.hpp"
+#include "ops/cuda/workspace.hpp"
 #include "ops/device/arguments.hpp"
 #include "ops/kernels/nn/conv.hpp"
 
 namespace troupe::cuda {
 namespace {
 
+ConvolutionOf result_of(std::string_view op) {
+  if (op == "Conv2D") return ConvolutionOf::y;
+  return op == "Conv2DBackpropInput" ? ConvolutionOf::dx : ConvolutionOf::dfilter;
+}
+
 class Conv final : public DeviceKernel {
  public:
   Conv(const KernelSpec& spec, const WindowAttrs& window)
-      : op_(spec.node.op),
+      : of_(result_of(spec.node.op)),
         dtype_(spec.type()),
         window_(window),
-        functions_{GpuFunction{device_type(op_.c_str(), {element_type(dtype_)}), kRegistersOfTiles},
+        functions_{GpuFunction{device_type(spec.node.op.c_str(), {element_type(dtype_)}),
+                               kRegistersOfTiles},
                    GpuFunction{device_type("ReduceColumns",
-                                           {"troupe::formula::SumOf", element_type(dtype_)})}} {}
+                                           {"troupe::formula::SumOf", element_type(dtype_)})},
+                   copy_strided_function(dtype_)} {}
 
   std::span<GpuFunction> functions() override { return functions_; }
+  bool convolves() const override { return true; }
 
   Status compute(KernelContext& ctx) override {
-    const bool of_input = op_ == "Conv2DBackpropInput", of_filter = op_ == "Conv2DBackpropFilter";
+    const bool of_input = of_ == ConvolutionOf::dx, of_filter = of_ == ConvolutionOf::dfilter;
     Shape x = ctx.input(0).shape(), filter = ctx.input(1).shape();
     if (of_input) {
       TROUPE_TRY(x, shape_operand(ctx.input(0)));
@@ -47,19 +60,76 @@ class Conv final : public DeviceKernel {
     args.images = s.batch, args.in = s.in_c, args.out = s.out_c, args.groups = s.groups;
     args.h = {s.in_h, s.out_h, s.filter_h, s.stride_h, s.dilation_h, s.pad_top};
     args.w = {s.in_w, s.out_w, s.filter_w, s.stride_w, s.dilation_w, s.pad_left};
-    if (to.elements() != 0) {
-      const std::int64_t columns = (of_input ? s.in_c : s.out_c) / s.groups;
-      const std::int64_t rows = to.elements() / s.groups / columns;
-      if (of_filter)
-        TROUPE_TRY(sum_of_parts(ctx, args, rows, columns, to.elements()));
-      else
-        TROUPE_TRY(launch(ctx, functions_[0], block_for_each_tile(s.groups, rows, columns), &args));
-    }
+    if (to.elements() != 0) TROUPE_TRY(convolve(ctx, s, args, to.elements()));
     ctx.set_output(0, std::move(to));
     return ok_status();
   }
 
  private:
+  Status convolve(const KernelContext& ctx, const ConvShape& s, device::ConvArgs& args,
+                  std::int64_t elements) const {
+    auto& device = static_cast<CudaDevice&>(ctx.device());
+    Convolutions* convolutions = device.convolutions();
+    // What has no terms is filled with zeros by kernels.
+    const bool empty =
+        x_shape(s).elements() == 0 || y_shape(s).elements() == 0 || filter_shape(s).elements() == 0;
+    if (convolutions && !empty) {
+      Status done = by_library(ctx, device, *convolutions, s, args);
+      if (!convolutions->leaves(done)) return done;
+    }
+    const std::int64_t columns = (of_ == ConvolutionOf::dx ? s.in_c : s.out_c) / s.groups;
+    const std::int64_t rows = elements / s.groups / columns;
+    if (of_ == ConvolutionOf::dfilter) return sum_of_parts(ctx, args, rows, columns, elements);
+    return launch(ctx, functions_[0], block_for_each_tile(s.groups, rows, columns), &args);
+  }
+
+  // cuDNN's filters lie as [k,h,w,c], Troupe's as [h,w,c,k]: they are moved.
+  Status by_library(const KernelContext& ctx, CudaDevice& device, Convolutions& convolutions,
+                    const ConvShape& s, const device::ConvArgs& args) const {
+    const std::int64_t taps = filter_shape(s).elements() / s.out_c;
+    const bool moves = taps != 1 && s.out_c != 1;
+    DnnOperands operands{args.x, args.filter, args.dy};
+    (of_ == ConvolutionOf::y    ? operands.y
+     : of_ == ConvolutionOf::dx ? operands.x
+                                : operands.filter) = args.to;
+    DnnConvolution wanted = description(s);
+    wanted.align_x = alignment_of(operands.x), wanted.align_y = alignment_of(operands.y);
+    if (!moves) wanted.align_filter = alignment_of(operands.filter);
+    TROUPE_TRY(const Convolutions::PlanPtr plan, convolutions.plan(wanted));
+    const Shape across{taps, s.out_c};
+    const std::int64_t here[] = {s.out_c, 1}, there[] = {1, taps};
+    Tensor moved, workspace;
+    if (moves) {
+      TROUPE_TRY(moved, ctx.allocate(dtype_, across));
+      if (of_ != ConvolutionOf::dfilter)
+        TROUPE_TRY(
+            copy_strided(ctx, dtype_, across, operands.filter, here, moved.mutable_raw(), there));
+      operands.filter = moved.raw();
+    }
+    TROUPE_TRY(void* space, workspace_of(ctx, plan->workspace(), workspace));
+    TROUPE_TRY(device.issue(
+        [&](StreamHandle stream) { return convolutions.run(*plan, operands, space, stream); }));
+    if (!moves || of_ != ConvolutionOf::dfilter) return ok_status();
+    return copy_strided(ctx, dtype_, across, moved.raw(), there, args.to, here);
+  }
+
+  DnnConvolution description(const ConvShape& s) const {
+    DnnConvolution c;
+    c.of = of_, c.dtype = dtype_;
+    c.images = s.batch, c.in_channels = s.in_c, c.out_channels = s.out_c, c.groups = s.groups;
+    c.in = {s.in_h, s.in_w}, c.out = {s.out_h, s.out_w}, c.filter = {s.filter_h, s.filter_w};
+    c.stride = {s.stride_h, s.stride_w}, c.dilation = {s.dilation_h, s.dilation_w};
+    c.pad_before = {s.pad_top, s.pad_left}, c.pad_after = {s.pad_bottom, s.pad_right};
+    return c;
+  }
+
+  // The largest power of two, up to 16, that divides the address. Memory of a device is aligned to
+  // more: only a part of a tensor lies elsewhere.
+  static std::int64_t alignment_of(const void* data) {
+    const auto bits = reinterpret_cast<std::uintptr_t>(data) | 16;
+    return std::int64_t(bits & (~bits + 1));
+  }
+
   // A filter has few tiles, and each of its elements a long sum over pixels. It is cut into parts,
   // so that a GPU has enough blocks; how many depends on shapes alone.
   Status sum_of_parts(const KernelContext& ctx, device::ConvArgs& args, std::int64_t rows,
@@ -78,10 +148,10 @@ class Conv final : public DeviceKernel {
     return launch(ctx, functions_[1], block_for_each(strips_of(elements)), &all);
   }
 
-  const std::string op_;
+  const ConvolutionOf of_;
   const DType dtype_;
   const WindowAttrs window_;
-  std::array<GpuFunction, 2> functions_;
+  std::array<GpuFunction, 3> functions_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
 #include "ops/cuda/moves.hpp"
+#include "ops/cuda/workspace.hpp"
 #include "ops/detail/matmul_sizes.hpp"
 
 namespace troupe::cuda {
@@ -108,23 +109,11 @@ class MatMul final : public DeviceKernel {
       }
       const Operands operands{at(args.a, a), at(args.b, b), at(args.y, first * args.m * args.n)};
       TROUPE_TRY(const Products::PlanPtr plan, products.plan(product, operands));
-      TROUPE_TRY(void* space, aligned(ctx, Products::workspace(*plan), workspace));
+      TROUPE_TRY(void* space, workspace_of(ctx, Products::workspace(*plan), workspace));
       TROUPE_TRY(device.issue(
           [&](StreamHandle stream) { return products.run(*plan, operands, space, stream); }));
     }
     return ok_status();
-  }
-
-  // Memory in `space`, which is kept if it is large enough: what the stream does with it is in
-  // order.
-  static Expected<void*> aligned(const KernelContext& ctx, std::size_t bytes, Tensor& space) {
-    constexpr std::size_t kAlignment = 256;
-    if (bytes == 0) return nullptr;
-    if (!space.defined() || space.bytes() < bytes + kAlignment) {
-      TROUPE_TRY(space, ctx.allocate(DType::u8, Shape{std::int64_t(bytes + kAlignment)}));
-    }
-    const auto address = reinterpret_cast<std::uintptr_t>(space.mutable_raw());
-    return reinterpret_cast<void*>((address + kAlignment - 1) / kAlignment * kAlignment);
   }
 
   template <class P>

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/shape.hpp"
+#include "devices/cuda/gpu_kernel.hpp"
 #include "ops/op.hpp"
 
 namespace troupe::cuda {
@@ -19,6 +20,9 @@ Status add_strided(const KernelContext& ctx, DType dtype, const Shape& dims, con
                    const std::int64_t* a, void* to, const std::int64_t* b);
 // All of `y` is `value`. Not for complex numbers.
 Status fill_with(const KernelContext& ctx, double value, Tensor& y);
+
+// What copy_strided launches, for kernels that call it.
+GpuFunction copy_strided_function(DType dtype);
 
 // `kernel`, with the functions that the above launch for attribute T.
 std::unique_ptr<Kernel> moving_kernel(std::unique_ptr<Kernel> kernel, DType dtype);

@@ -24,12 +24,12 @@ std::vector<Tensor> losses_and_variables(Graph& g, Output loss, Op update, bool 
   return test::on_heap(all);
 }
 
-void check_trained(Trained train, double apart) {
+void check_trained(Trained train, double apart, bool libraries = false) {
   const std::vector<Tensor> cpu = train(false);
   std::vector<Tensor> once;
   for (const char* fake : {"check=1", "check=1,delay_us=100,seed=3,order=5"}) {
     INFO(fake);
-    const test::Emulated emulated(fake);
+    const test::Emulated emulated(fake, true, libraries);
     const std::vector<Tensor> got = train(true);
     CHECK(test::most_apart(got, cpu) < apart);
     if (once.empty()) once = got;
@@ -186,6 +186,12 @@ TEST_CASE("an LSTM over characters trains on a GPU as on the CPU") {
 
 TEST_CASE("convolutions, norms, pools and dropout train on a GPU as on the CPU") {
   check_trained(train_pictures, 1e-4);
+}
+
+TEST_CASE("convolutions and products by libraries train on a GPU as on the CPU") {
+  const test::EnvironmentVariable matmul("TROUPE_CUDA_MATMUL", "cublaslt");
+  const test::EnvironmentVariable conv("TROUPE_CUDA_CONV", "cudnn");
+  check_trained(train_pictures, 1e-4, true);
 }
 
 TEST_CASE("a table of rows trains on a GPU as on the CPU") { check_trained(train_table, 1e-4); }

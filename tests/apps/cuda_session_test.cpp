@@ -165,6 +165,25 @@ TEST_CASE("what cuBLASLt refuses on a GPU names the node, and the next run is fi
   CHECK(Tensor::same(step.run(fed)[0], Tensor::of(Shape{2, 2}, {7.0f, 10.0f, 15.0f, 22.0f})));
 }
 
+TEST_CASE("what cuDNN refuses on a GPU names the node, and the next run is fine") {
+  const Emulated emulated("", true, true);
+  Graph g;
+  Output x = placeholder<float>(g, {1, 2, 2, 1}, "x");
+  Output y = conv2d(x, constant(g, Tensor::of(Shape{1, 1, 1, 1}, {3.0f})));
+  Session session(g, with_gpu());
+  auto step = session.compile({y}, {}, {x});
+  const std::vector<Tensor> fed = {Tensor::of(Shape{1, 2, 2, 1}, {1.0f, 2.0f, 3.0f, 4.0f})};
+  {
+    const test::EnvironmentVariable broken("TROUPE_FAKE_CUDNN", "execute=5000");
+    const auto refused = step.try_run(fed);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(contains(refused.status().text(), "cudnnBackendExecute: CUDNN_STATUS_EXECUTION_FAILED"));
+    CHECK(contains(refused.status().text(), "Conv2D"));
+    CHECK(contains(refused.status().text(), "cuda:0"));
+  }
+  CHECK(Tensor::same(step.run(fed)[0], Tensor::of(Shape{1, 2, 2, 1}, {3.0f, 6.0f, 9.0f, 12.0f})));
+}
+
 TEST_CASE("a label outside is refused on a GPU, too") {
   const Emulated emulated;
   Graph g;

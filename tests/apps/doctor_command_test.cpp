@@ -70,6 +70,21 @@ TEST_CASE("doctor tells what computes products of matrices") {
   CHECK(line_of(doctor("/nowhere"), "matmul").empty());  // there is no driver
 }
 
+TEST_CASE("doctor tells what computes convolutions") {
+  CHECK(
+      contains(line_of(doctor(fake_folder()), "conv"), "by Troupe's kernels: cudnn is missing: "));
+  const std::string both = fake_folder() + ":" + build_dir() + "/fake-cudnn";
+  CHECK(contains(line_of(doctor(both), "conv"), "by cudnn ("));
+  CHECK(contains(line_of(doctor(both), "cudnn"), "9.19.0 ("));
+  CHECK(contains(line_of(doctor(both, "version=12040"), "conv"), " is too new for the driver"));
+  setenv("TROUPE_CUDA_CONV", "kernels", 1);
+  CHECK(line_of(doctor(both), "conv") == "by Troupe's kernels: TROUPE_CUDA_CONV=kernels");
+  setenv("TROUPE_CUDA_CONV", "other", 1);
+  CHECK(contains(line_of(doctor(both), "conv"), "TROUPE_CUDA_CONV is 'other'"));
+  unsetenv("TROUPE_CUDA_CONV");
+  CHECK(line_of(doctor("/nowhere"), "conv").empty());  // there is no driver
+}
+
 TEST_CASE("doctor finds libraries where wheels put them, and sees what is wrong with them") {
   char folder[] = "/tmp/troupe-doctor-XXXXXX";
   REQUIRE(mkdtemp(folder) != nullptr);
@@ -78,9 +93,12 @@ TEST_CASE("doctor finds libraries where wheels put them, and sees what is wrong 
   std::ofstream(lib + "/libnvrtc.so.13") << "no library";
   std::filesystem::create_symlink(build_dir() + "/lib/libtroupe_simt.so",
                                   lib + "/libcublasLt.so.13");
+  std::filesystem::create_symlink(build_dir() + "/fake-cublaslt/libcublasLt.so.13",
+                                  lib + "/libcudnn.so.9");
   Ended ended = doctor(folder);
   CHECK(contains(line_of(ended, "nvrtc"), lib + "/libnvrtc.so.13 cannot be loaded: "));
   CHECK(contains(line_of(ended, "cublasLt"), " lacks cublasLtGetVersion"));
+  CHECK(contains(line_of(ended, "cudnn"), " lacks cudnnGetVersion"));
   std::filesystem::remove_all(folder);
 }
 

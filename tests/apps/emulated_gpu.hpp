@@ -13,13 +13,15 @@
 
 namespace troupe::test {
 
-// The driver and the compiler of the tests are all that is found, and their cuBLASLt if it is asked
-// for.
+// The driver and the compiler of the tests are all that is found, and their cuBLASLt and cuDNN if
+// they are asked for.
 struct Emulated {
-  explicit Emulated(const std::string& options = "", bool compiler = true, bool cublaslt = false)
-      : path("TROUPE_CUDA_PATH", build_dir() + "/fake-cuda" +
-                                     (compiler ? ":" + build_dir() + "/fake-nvrtc" : "") +
-                                     (cublaslt ? ":" + build_dir() + "/fake-cublaslt" : "") + ":-"),
+  explicit Emulated(const std::string& options = "", bool compiler = true, bool libraries = false)
+      : path("TROUPE_CUDA_PATH",
+             build_dir() + "/fake-cuda" + (compiler ? ":" + build_dir() + "/fake-nvrtc" : "") +
+                 (libraries ? ":" + build_dir() + "/fake-cublaslt:" + build_dir() + "/fake-cudnn"
+                            : "") +
+                 ":-"),
         fake(options) {}
   const EnvironmentVariable path;
   const FakeCuda fake;

@@ -3,13 +3,13 @@
 // NVIDIA's library, and not hardware.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <limits>
 
 #include "devices/cuda/products.hpp"
 #include "ops/evaluate.hpp"
 #include "tests/contains.hpp"
 #include "tests/ops/kernels/cuda_kernels.hpp"
+#include "tests/ops/kernels/sums_in_any_order.hpp"
 #include "tests/ops/nn/nn_kernels.hpp"
 
 namespace troupe::test {
@@ -33,55 +33,6 @@ std::unique_ptr<CudaDevice> gpu_with(const cuda::Search& search, const std::stri
   options.search = search;
   options.memory = std::size_t{16} << 20;
   return make_cuda_device(DeviceName::parse("/job:worker/task:0/cuda:0").value(), options).value();
-}
-
-Tensor numbers(Random& random, DType dtype, const Shape& shape) {
-  Tensor t = Tensor::make(dtype, shape).value();
-  const auto fill = [&](auto tag) {
-    using T = decltype(tag);
-    for (std::int64_t i = 0; i < t.elements(); ++i)
-      t.mutable_data<T>()[i] = T(float(random.uniform(-1, 1)));
-  };
-  if (dtype == DType::f32) fill(float());
-  if (dtype == DType::f64) fill(double());
-  if (dtype == DType::f16) fill(half());
-  if (dtype == DType::bf16) fill(bfloat16());
-  return t;
-}
-
-double element(const Tensor& t, std::int64_t i) {
-  switch (t.dtype()) {
-    case DType::f32:
-      return t.data<float>()[i];
-    case DType::f64:
-      return t.data<double>()[i];
-    case DType::f16:
-      return double(t.data<half>()[i]);
-    default:
-      return double(t.data<bfloat16>()[i]);
-  }
-}
-
-Tensor sizes_of(const Tensor& t) {
-  Tensor sizes = Tensor::make(DType::f64, t.shape()).value();
-  for (std::int64_t i = 0; i < t.elements(); ++i)
-    sizes.mutable_data<double>()[i] = std::abs(element(t, i));
-  return sizes;
-}
-
-// Sums of k terms, of whose sizes `sizes` are the sums, in any order, rounded to the type.
-void check_within(const Tensor& got, const Tensor& want, const Tensor& sizes, std::int64_t k) {
-  REQUIRE(got.dtype() == want.dtype());
-  REQUIRE(got.shape() == want.shape());
-  const double of_sum = want.dtype() == DType::f64 ? std::ldexp(1, -53) : std::ldexp(1, -24);
-  const double of_type = want.dtype() == DType::f16    ? std::ldexp(1, -10)
-                         : want.dtype() == DType::bf16 ? std::ldexp(1, -7)
-                                                       : 0;
-  for (std::int64_t i = 0; i < want.elements(); ++i) {
-    const double a = element(got, i), b = element(want, i);
-    CHECK(std::abs(a - b) <=
-          2 * double(k) * of_sum * sizes.data<double>()[i] + of_type * std::abs(b));
-  }
 }
 
 NodeDef product(const std::string& op, const Tensor& a, const Tensor& b, bool ta, bool tb) {

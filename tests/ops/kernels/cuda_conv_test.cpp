@@ -1,0 +1,331 @@
+// Convolutions by cuDNN, as the tests' library stands in for it (tests/fake_cuda/cudnn.cpp): what
+// it is told of layouts, windows, groups, workspace and streams. Not NVIDIA's library, and not
+// hardware.
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "devices/cuda/convolutions.hpp"
+#include "ops/evaluate.hpp"
+#include "ops/kernels/nn/conv.hpp"
+#include "tests/contains.hpp"
+#include "tests/ops/kernels/conformance.hpp"
+#include "tests/ops/kernels/cuda_kernels.hpp"
+#include "tests/ops/kernels/sums_in_any_order.hpp"
+#include "tests/ops/nn/nn_kernels.hpp"
+
+namespace troupe::test {
+namespace {
+
+cuda::Search with_library() {
+  cuda::Search search = emulated_search();
+  search.folders.push_back(build_dir() + "/fake-cudnn");
+  return search;
+}
+
+struct Settings {
+  explicit Settings(const std::string& library = "", const std::string& conv = "cudnn")
+      : library("TROUPE_FAKE_CUDNN", library), conv("TROUPE_CUDA_CONV", conv) {}
+  const EnvironmentVariable library, conv;
+};
+
+std::unique_ptr<CudaDevice> gpu_with(const cuda::Search& search, const std::string& fake = "",
+                                     std::size_t megabytes = 16) {
+  const FakeCuda on(fake);
+  CudaOptions options;
+  options.search = search;
+  options.memory = megabytes << 20;
+  return make_cuda_device(DeviceName::parse("/job:worker/task:0/cuda:0").value(), options).value();
+}
+
+std::string reports() { return of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")(); }
+
+// One of the three ops, and how many terms its sums have at most.
+struct Case {
+  NodeDef node;
+  std::vector<Tensor> inputs, sizes;
+  std::int64_t terms = 0;
+};
+
+Tensor list(const Shape& shape) {
+  Tensor t = Tensor::make(DType::i64, Shape{shape.rank()}).value();
+  std::copy(shape.dims().begin(), shape.dims().end(), t.mutable_data<std::int64_t>());
+  return t;
+}
+
+// The convolution of x and filter, and both gradients.
+std::vector<Case> cases_of(Random& random, DType dtype, const Shape& x, const Shape& filter,
+                           const AttrMap& attrs) {
+  const Tensor a = numbers(random, dtype, x), b = numbers(random, dtype, filter);
+  std::vector<Case> cases = {
+      {make_node("Conv2D", {a, b}, attrs), {a, b}, {sizes_of(a), sizes_of(b)}, 0}};
+  const auto y = evaluate(ops::builtin(), cases[0].node, {a, b}, inline_device());
+  REQUIRE_MESSAGE(y.ok(), y.status().text());
+  const Tensor dy = numbers(random, dtype, (*y)[0].shape());
+  const Tensor of_x = list(x), of_filter = list(filter);
+  cases.push_back({make_node("Conv2DBackpropInput", {of_x, b, dy}, attrs),
+                   {of_x, b, dy},
+                   {of_x, sizes_of(b), sizes_of(dy)},
+                   0});
+  cases.push_back({make_node("Conv2DBackpropFilter", {a, of_filter, dy}, attrs),
+                   {a, of_filter, dy},
+                   {sizes_of(a), of_filter, sizes_of(dy)},
+                   0});
+  const std::int64_t window = filter.dim(0) * filter.dim(1);
+  cases[0].terms = window * filter.dim(2);
+  cases[1].terms = window * filter.dim(3);
+  cases[2].terms = dy.shape().elements() / std::max<std::int64_t>(1, dy.shape().dim(3));
+  return cases;
+}
+
+void check(CudaDevice& device, const Case& one) {
+  INFO(one.node.op);
+  const auto got = run_on_gpu(ops::builtin(), device, one.node, one.inputs);
+  const auto want = evaluate(ops::builtin(), one.node, one.inputs, inline_device());
+  NodeDef of_sizes = one.node;
+  of_sizes.attrs["T"] = DType::f64;
+  of_sizes.out_types = {DType::f64};
+  const auto sizes = evaluate(ops::builtin(), of_sizes, one.sizes, inline_device());
+  REQUIRE_MESSAGE(got.ok(), got.status().text());
+  REQUIRE_MESSAGE(want.ok(), want.status().text());
+  REQUIRE_MESSAGE(sizes.ok(), sizes.status().text());
+  check_within((*got)[0], (*want)[0], (*sizes)[0], one.terms);
+}
+
+using Ints = std::vector<std::int64_t>;
+AttrMap attributes(Ints strides, Ints dilations, std::int64_t groups, Ints pads) {
+  return {{"strides", std::move(strides)},
+          {"dilations", std::move(dilations)},
+          {"groups", groups},
+          {"padding", pads.empty() ? "SAME" : "EXPLICIT"},
+          {"explicit_paddings", std::move(pads)}};
+}
+
+}  // namespace
+
+TEST_CASE("CUDA: cuDNN computes convolutions and both gradients of any window") {
+  const Settings settings;
+  auto device = gpu_with(with_library(), "check=1");
+  Random random(41);
+  INFO("seed 41");
+  struct Window {
+    const char* what;
+    Shape x, filter;
+    Ints strides, dilations;
+    std::int64_t groups;
+    Ints pads;
+  };
+  const Window windows[] = {
+      {"SAME", {2, 6, 5, 3}, {3, 2, 3, 4}, {1, 1}, {1, 1}, 1, {}},
+      {"strides, padded at the end", {2, 6, 5, 3}, {3, 3, 3, 4}, {2, 3}, {1, 1}, 1, {}},
+      {"dilations", {1, 9, 8, 2}, {3, 2, 2, 3}, {1, 2}, {2, 3}, 1, {}},
+      {"four paddings", {2, 5, 4, 3}, {3, 2, 3, 2}, {1, 1}, {1, 1}, 1, {1, 2, 0, 3}},
+      {"groups", {2, 4, 4, 6}, {2, 3, 2, 9}, {1, 1}, {1, 1}, 3, {}},
+      {"each channel by itself", {2, 4, 4, 3}, {3, 3, 1, 6}, {1, 1}, {1, 1}, 3, {}},
+      {"1 x 1", {3, 4, 5, 7}, {1, 1, 7, 5}, {1, 1}, {1, 1}, 1, {0, 0, 0, 0}},
+      {"1 x 1 with a stride", {3, 5, 5, 2}, {1, 1, 2, 5}, {2, 2}, {1, 1}, 1, {}},
+      {"one channel in and out", {2, 4, 4, 1}, {2, 2, 1, 1}, {1, 1}, {1, 1}, 1, {}},
+      {"filters of one number", {2, 4, 4, 1}, {1, 1, 1, 5}, {1, 1}, {1, 1}, 1, {}},
+      {"padding larger than the filter",
+       {1, 3, 3, 2},
+       {2, 2, 2, 3},
+       {1, 1},
+       {1, 1},
+       1,
+       {5, 4, 3, 6}},
+      {"a stride larger than the image",
+       {2, 3, 4, 2},
+       {2, 2, 2, 3},
+       {7, 9},
+       {1, 1},
+       1,
+       {0, 0, 0, 0}},
+      {"no image", {0, 4, 4, 2}, {2, 2, 2, 3}, {1, 1}, {1, 1}, 1, {}},
+      {"no channel in", {2, 4, 4, 0}, {2, 2, 0, 3}, {1, 1}, {1, 1}, 1, {}},
+      {"no channel out", {2, 4, 4, 2}, {2, 2, 2, 0}, {1, 1}, {1, 1}, 1, {}},
+      {"an image without pixels", {2, 0, 4, 2}, {2, 2, 2, 3}, {1, 1}, {1, 1}, 1, {1, 1, 1, 1}},
+  };
+  for (const DType dtype : {DType::f32, DType::f64})
+    for (const Window& w : windows)
+      for (const Case& one : cases_of(random, dtype, w.x, w.filter,
+                                      attributes(w.strides, w.dilations, w.groups, w.pads))) {
+        INFO(w.what << " of " << dtype_name(dtype));
+        check(*device, one);
+      }
+  CHECK(device->convolutions() != nullptr);
+  CHECK(reports().empty());
+}
+
+TEST_CASE("CUDA: rows of convolutions by cuDNN have the CPU's results") {
+  const Settings settings;
+  auto device = gpu_with(with_library());
+  int rows = 0;
+  for (auto* all : AddCases::all())
+    for (const OpCase& row : all()) {
+      if (!contains(row.op, "Conv2D") || !row.error.empty()) continue;
+      const NodeDef node = make_node(row.op, row.inputs, row.attrs);
+      const auto got = run_on_gpu(ops::builtin(), *device, node, row.inputs);
+      const auto want = evaluate(ops::builtin(), node, row.inputs, inline_device());
+      if (!want.ok()) continue;
+      INFO(row.op << " of " << row.inputs[0].text());
+      REQUIRE_MESSAGE(got.ok(), got.status().text());
+      for (std::int64_t i = 0; i < (*want)[0].elements(); ++i)
+        CHECK(element((*got)[0], i) ==
+              doctest::Approx(element((*want)[0], i))
+                  .epsilon(node.out_types[0] == DType::f32 ? 2e-6 : 1e-13));
+      ++rows;
+    }
+  CHECK(rows >= 12);
+}
+
+TEST_CASE("CUDA: work of cuDNN is in the order of the stream, twice with the same bits") {
+  const Settings settings;
+  Random random(42);
+  INFO("seed 42");
+  const auto cases =
+      cases_of(random, DType::f32, {2, 9, 9, 8}, {3, 3, 8, 8}, attributes({1, 1}, {1, 1}, 1, {}));
+  std::vector<std::vector<Tensor>> all;
+  for (const char* fake :
+       {"check=1", "check=1,delay_us=300,seed=5", "check=1,delay_us=300,seed=6"}) {
+    auto device = gpu_with(with_library(), fake);
+    auto last = run_on_gpu(ops::builtin(), *device, cases[0].node, cases[0].inputs);
+    for (int i = 0; i < 3 && last.ok(); ++i)  // memory of one is used by the next
+      last = run_on_gpu(ops::builtin(), *device, cases[0].node, {(*last)[0], cases[0].inputs[1]});
+    REQUIRE_MESSAGE(last.ok(), last.status().text());
+    std::vector<Tensor> results = {(*last)[0].clone().value()};
+    for (const Case& one : cases) {
+      const auto got = run_on_gpu(ops::builtin(), *device, one.node, one.inputs);
+      REQUIRE_MESSAGE(got.ok(), got.status().text());
+      results.push_back((*got)[0].clone().value());
+    }
+    all.push_back(std::move(results));
+    CHECK(reports().empty());
+  }
+  for (std::size_t i = 0; i < all[0].size(); ++i) {
+    CHECK(Tensor::same(all[0][i], all[1][i]));
+    CHECK(Tensor::same(all[0][i], all[2][i]));
+  }
+}
+
+TEST_CASE("CUDA: what cuDNN refuses is an error that names its function, and the device goes on") {
+  Random random(43);
+  const auto cases =
+      cases_of(random, DType::f32, {1, 4, 4, 2}, {2, 2, 2, 3}, attributes({1, 1}, {1, 1}, 1, {}));
+  for (const auto& [library, text] :
+       {std::pair{"execute=3000", "cudnnBackendExecute: CUDNN_STATUS_NOT_SUPPORTED"},
+        {"execute=5000", "cudnnBackendExecute: CUDNN_STATUS_EXECUTION_FAILED"},
+        {"heuristics=2000", "cudnnBackendFinalize: CUDNN_STATUS_BAD_PARAM"},
+        {"plan=3000",
+         "no exact and deterministic way to compute it (cudnnBackendFinalize: "
+         "CUDNN_STATUS_NOT_SUPPORTED)"},
+        {"none=1", "no exact and deterministic way to compute it"},
+        {"create=1001", "cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED"}}) {
+    auto device = gpu_with(with_library());
+    {
+      const Settings settings(library);
+      const auto refused = run_on_gpu(ops::builtin(), *device, cases[0].node, cases[0].inputs);
+      REQUIRE_FALSE(refused.ok());
+      CHECK_MESSAGE(contains(refused.status().text(), text), refused.status().text());
+    }
+    const Settings settings;
+    check(*device, cases[1]);
+  }
+}
+
+TEST_CASE("CUDA: convolutions that cuDNN does not know are Troupe's, unless it was asked for") {
+  Random random(44);
+  INFO("seed 44");
+  const auto cases =
+      cases_of(random, DType::f32, {1, 5, 4, 2}, {2, 2, 2, 3}, attributes({1, 2}, {1, 1}, 1, {}));
+  for (const char* library : {"execute=3000", "plan=3000", "heuristics=3000", "none=1"}) {
+    auto device = gpu_with(with_library());
+    const Settings settings(library, "");
+    for (const Case& one : cases) check(*device, one);
+    CHECK(device->convolutions() != nullptr);
+  }
+  auto device = gpu_with(with_library());
+  const Settings settings("execute=5000", "");  // it failed, which is something else
+  CHECK_FALSE(run_on_gpu(ops::builtin(), *device, cases[0].node, cases[0].inputs).ok());
+}
+
+TEST_CASE("CUDA: a workspace that is more than an eighth of the memory is not taken") {
+  const Settings settings;
+  Random random(45);
+  INFO("seed 45");
+  // y takes 2 MiB of 8, and so would the workspace of the engine that is named first.
+  const auto cases = cases_of(random, DType::f32, {1, 128, 128, 1}, {1, 2, 1, 32},
+                              attributes({1, 1}, {1, 1}, 1, {}));
+  auto device = gpu_with(with_library(), "memory_mb=64", 8);
+  check(*device, cases[0]);
+  auto large = gpu_with(with_library(), "memory_mb=64", 32);
+  check(*large, cases[0]);
+  const auto little = run_on_gpu(ops::builtin(), *device, cases[0].node, cases[0].inputs);
+  const auto much = run_on_gpu(ops::builtin(), *large, cases[0].node, cases[0].inputs);
+  CHECK(device->peak_bytes() + (2 << 20) <= large->peak_bytes());
+  CHECK(little.ok());
+  CHECK(much.ok());
+}
+
+TEST_CASE("CUDA: threads that ask for the same convolution at once get the same bits") {
+  const Settings settings;
+  Random random(46);
+  INFO("seed 46");
+  const auto cases =
+      cases_of(random, DType::f32, {2, 6, 6, 3}, {3, 3, 3, 4}, attributes({1, 1}, {1, 1}, 1, {}));
+  auto device = gpu_with(with_library(), "check=1");
+  std::vector<Tensor> results(4);
+  std::vector<std::thread> threads;
+  for (Tensor& result : results)
+    threads.emplace_back([&] {
+      const auto got = run_on_gpu(ops::builtin(), *device, cases[2].node, cases[2].inputs);
+      if (got.ok()) result = (*got)[0].clone().value();
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const Tensor& result : results) {
+    REQUIRE(result.defined());
+    CHECK(Tensor::same(result, results[0]));
+  }
+  CHECK(reports().empty());
+}
+
+TEST_CASE("CUDA: what computes convolutions can be chosen, and nothing else is taken silently") {
+  cuda::Driver driver;
+  driver.fake = true, driver.version = 13000;
+  const auto choose = [&](const cuda::Search& search) {
+    return cuda::choose_convolutions(search, driver);
+  };
+  const cuda::Search without = emulated_search();
+  {
+    const Settings settings("", "");
+    CHECK(choose(with_library())->library.has_value());
+    const auto missing = choose(without);
+    REQUIRE(missing.ok());
+    CHECK_FALSE(missing->library.has_value());
+    CHECK(contains(missing->text, "Troupe's kernels: cudnn is missing: "));
+    driver.fake = false;
+    CHECK(contains(choose(with_library())->text, "is not for a GPU"));
+    driver.fake = true, driver.version = 12040;
+    CHECK(contains(choose(with_library())->text, "too new for the driver of CUDA 12.4"));
+    driver.version = 13000;
+  }
+  {
+    const Settings settings("", "kernels");
+    CHECK_FALSE(choose(with_library())->library.has_value());
+    auto device = gpu_with(with_library());
+    Random random(47);
+    const auto cases =
+        cases_of(random, DType::f32, {1, 3, 3, 1}, {2, 2, 1, 1}, attributes({1, 1}, {1, 1}, 1, {}));
+    check(*device, cases[0]);
+    CHECK(device->convolutions() == nullptr);
+  }
+  {
+    const Settings settings;
+    const Status missing = choose(without).status();
+    CHECK(missing.code() == Code::failed_precondition);
+    CHECK(contains(missing.message(), "the wheel nvidia-cudnn-cu13 has it"));
+  }
+  const Settings settings("", "winograd");
+  CHECK(choose(with_library()).status().code() == Code::invalid_argument);
+}
+
+}  // namespace troupe::test
