@@ -10,7 +10,7 @@ code=0
 expect "./dev test with any toolkit hidden" same "$code" 0
 expect "no header of CUDA was found" grep -q 'TROUPE_CUDA_HEADERS.*NOTFOUND' "$clone/build/CMakeCache.txt"
 "$clone/build/bin/troupe_test_devices" --test-case='CUDA*' >"$scratch/cuda.log" 2>&1 || true
-for wheel in nvidia-cuda-runtime nvidia-cuda-nvrtc nvidia-cublas; do
+for wheel in nvidia-cuda-runtime nvidia-cuda-nvrtc nvidia-cublas nvidia-cudnn-cu13; do
   expect "a skipped test names the wheel $wheel" grep -q "skipped: .*wheel $wheel" "$scratch/cuda.log"
 done
 

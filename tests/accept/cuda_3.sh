@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# every kernel compiles for three architectures without spills; devices find them; mnist-conv compiles in 2 s
+# every kernel compiles for three architectures without spills; devices find them; mnist-conv compiles in 2 s; plans of cuDNN
 # Not hardware: NVIDIA's compiler makes the kernels, the fake driver takes them.
 source tests/accept/lib.sh
 build=$(cd "${BUILD:-build}" && pwd)
@@ -7,6 +7,21 @@ expect "logs of the compiler are read or refused" cases devices 'CUDA: *log*'
 expect "functions on disk are found, whoever compiled them" cases devices 'CUDA: *function*'
 expect "what takes too much is a fault" cases ops 'CUDA: functions that take more*'
 expect "the command says so" cases apps 'kernels *'
+
+# Every convolution of ResNet-50, forward and both gradients, for GPUs that are only described.
+log=$scratch/plans
+expect "cuDNN plans convolutions for a GPU that is only described" cases devices "CUDA: NVIDIA's cuDNN*"
+"${BUILD:-build}/bin/troupe_test_devices" --test-case="CUDA: NVIDIA's cuDNN*ResNet-50*" >"$log" 2>&1 || true
+if grep -q 'skipped: .*' "$log"; then
+  grep -o 'skipped: .*' "$log" | sort -u
+else
+  for gpu in h100 a100; do
+    figure "plans of ResNet-50 for $gpu, of f32 and bf16" "$(grep -o "$gpu: [0-9]* plans" "$log")"
+    expect "$gpu: a plan for each of 23 convolutions and their gradients, padded in two ways" \
+      grep -q "cuDNN [0-9]*, $gpu: 276 plans" "$log"
+  done
+fi
+
 nvrtc() { "$TROUPE" doctor --output json | jq -r ".cuda.parts[] | select(.part == \"nvrtc\") | .$1"; }
 figure "NVRTC" "$(nvrtc text)"
 if [[ $(nvrtc state) == missing ]]; then
