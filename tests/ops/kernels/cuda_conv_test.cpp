@@ -78,9 +78,9 @@ std::vector<Case> cases_of(Random& random, DType dtype, const Shape& x, const Sh
   return cases;
 }
 
-void check(CudaDevice& device, const Case& one) {
+void check(CudaDevice& device, const Case& one, std::size_t offset = 0) {
   INFO(one.node.op);
-  const auto got = run_on_gpu(ops::builtin(), device, one.node, one.inputs);
+  const auto got = run_on_gpu(ops::builtin(), device, one.node, one.inputs, false, {}, offset);
   const auto want = evaluate(ops::builtin(), one.node, one.inputs, inline_device());
   NodeDef of_sizes = one.node;
   of_sizes.attrs["T"] = DType::f64;
@@ -153,6 +153,19 @@ TEST_CASE("CUDA: cuDNN computes convolutions and both gradients of any window") 
         check(*device, one);
       }
   CHECK(device->convolutions() != nullptr);
+  CHECK(reports().empty());
+}
+
+TEST_CASE("CUDA: cuDNN is told how parts of tensors are aligned") {
+  const Settings settings;
+  auto device = gpu_with(with_library(), "check=1");
+  Random random(48);
+  INFO("seed 48");
+  for (const std::size_t offset : {4, 8, 12, 16, 20})
+    for (const Shape& filter : {Shape{2, 2, 2, 3}, Shape{1, 2, 2, 1}})  // moved, and as it is
+      for (const Case& one :
+           cases_of(random, DType::f32, {1, 3, 4, 2}, filter, attributes({1, 1}, {1, 1}, 1, {})))
+        check(*device, one, offset);
   CHECK(reports().empty());
 }
 

@@ -52,9 +52,11 @@ inline std::unique_ptr<CudaDevice> test_gpu(const std::string& fake = "") {
   return make_cuda_device(DeviceName::parse("/job:worker/task:0/cuda:0").value(), options).value();
 }
 
-// `t` in memory of the device.
-inline Tensor on_device(Device& device, const Tensor& t) {
-  Tensor there = Tensor::make(t.dtype(), t.shape(), device.allocator()).value();
+// `t` in memory of the device, so many bytes behind where a block begins.
+inline Tensor on_device(Device& device, const Tensor& t, std::size_t offset = 0) {
+  const Shape bytes{std::int64_t(t.bytes() + offset)};
+  Tensor room = Tensor::make(DType::u8, bytes, device.allocator()).value();
+  Tensor there(t.dtype(), t.shape(), room.buffer(), offset);
   device.stream().wait(device.copy(t, there));
   return there;
 }
@@ -67,12 +69,13 @@ inline Expected<Tensor> on_host(Device& device, const Tensor& t) {
 }
 
 // One call of the node's CUDA kernel, on inputs of the host. With `in_place` it may write over all
-// of them.
+// of them. On the device they begin `offset` bytes behind a block's begin.
 inline Expected<std::vector<Tensor>> run_on_gpu(const OpTable& table, CudaDevice& device,
                                                 const NodeDef& node,
                                                 const std::vector<Tensor>& inputs,
                                                 bool in_place = false,
-                                                const RandomState& random = {}) {
+                                                const RandomState& random = {},
+                                                std::size_t offset = 0) {
   const OpInfo& op = *table.ops.find(node.op);
   TROUPE_TRY(auto kernel, table.kernels.make(node, op, "CUDA"));
   Kernel* const kernels[] = {kernel.get()};
@@ -82,7 +85,7 @@ inline Expected<std::vector<Tensor>> run_on_gpu(const OpTable& table, CudaDevice
   for (std::size_t i = 0; i < in.size(); ++i) {
     slots.push_back(std::uint32_t(i));
     const bool host = op.in[std::min(i, op.in.size() - 1)].host;
-    in[i].tensor = host ? inputs[i] : on_device(device, inputs[i]);
+    in[i].tensor = host ? inputs[i] : on_device(device, inputs[i], offset);
   }
   InlineLanes lanes;
   const KernelPlace place{.device = &device, .lanes = &lanes};
