@@ -200,7 +200,7 @@ Expected<ConvolutionPlan> ConvolutionPlan::make(const Cudnn& library, const DnnC
     }
   }
   return unimplemented("cuDNN knows no exact and deterministic way to compute it" +
-                       (refused.ok() ? std::string() : " (" + refused.message() + ")"));
+                       (refused.ok() ? std::string() : ": " + refused.message()));
 }
 
 Status ConvolutionPlan::run(DnnHandle handle, const DnnOperands& operands, void* workspace) const {

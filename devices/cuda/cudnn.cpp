@@ -1,6 +1,7 @@
 #include "devices/cuda/cudnn.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace troupe::cuda {
 
@@ -10,8 +11,11 @@ Status Cudnn::check(DnnResult result, const char* call) const {
                       kNoDeviceMemory = 4004;
   if (result == 0) return ok_status();
   const char* name = cudnnGetErrorString(result);
-  const std::string text =
+  std::string text =
       std::string(call) + ": " + (name ? name : "cuDNN error " + std::to_string(result));
+  std::array<char, 256> why{};
+  cudnnGetLastErrorString(why.data(), why.size() - 1);
+  if (why[0] != 0) text += " (" + std::string(why.data()) + ")";
   if (result >= kNotSupported && result < kInternal) return unimplemented(text);
   const bool memory = result == kNoHostMemory || result == kNoDeviceMemory;
   return memory ? resource_exhausted(text) : internal_error(text);

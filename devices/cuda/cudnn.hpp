@@ -113,6 +113,7 @@ struct CudnnTable {
   std::size_t (*cudnnGetVersion)() = nullptr;
   std::size_t (*cudnnGetCudartVersion)() = nullptr;
   const char* (*cudnnGetErrorString)(DnnResult) = nullptr;
+  void (*cudnnGetLastErrorString)(char* text, std::size_t most) = nullptr;
   DnnResult (*cudnnCreate)(DnnHandle*) = nullptr;
   DnnResult (*cudnnDestroy)(DnnHandle) = nullptr;
   DnnResult (*cudnnSetStream)(DnnHandle, StreamHandle) = nullptr;
@@ -131,6 +132,7 @@ struct CudnnTable {
     visit("cudnnGetVersion", self.cudnnGetVersion);
     visit("cudnnGetCudartVersion", self.cudnnGetCudartVersion);
     visit("cudnnGetErrorString", self.cudnnGetErrorString);
+    visit("cudnnGetLastErrorString", self.cudnnGetLastErrorString);
     visit("cudnnCreate", self.cudnnCreate);
     visit("cudnnDestroy", self.cudnnDestroy);
     visit("cudnnSetStream", self.cudnnSetStream);
@@ -150,8 +152,9 @@ struct Cudnn : CudnnTable {
   int cuda_version = 0;  // 13000: made with CUDA 13.0
   bool fake = false;     // the tests' library, which computes through the fake driver
 
-  // Ok for 0; else an error: "cudnnBackendFinalize: CUDNN_STATUS_NOT_SUPPORTED". unimplemented:
-  // the library does not do this, resource_exhausted: for want of memory.
+  // Ok for 0; else an error: "cudnnBackendFinalize: CUDNN_STATUS_BAD_PARAM (_nbDims < 1)", with
+  // what the library says of this thread's last error. unimplemented: the library does not do this;
+  // resource_exhausted: for want of memory.
   Status check(DnnResult result, const char* call) const;
 };
 

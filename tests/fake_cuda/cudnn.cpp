@@ -23,6 +23,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "devices/cuda/cudnn.hpp"
@@ -128,6 +129,12 @@ struct Descriptor {
     return all<T>(attribute).at(0);
   }
 };
+
+// What the calling thread's last refusal is about.
+std::string& last_error() {
+  static thread_local std::string text;
+  return text;
+}
 
 // Descriptors that there are. Guarded by its mutex, and so are they.
 struct Library {
@@ -551,7 +558,11 @@ const char* cudnnGetErrorString(DnnResult result) {
       return "unknown";
   }
 }
+void cudnnGetLastErrorString(char* text, std::size_t most) {
+  std::strncpy(text, last_error().c_str(), most);
+}
 DnnResult cudnnCreate(DnnHandle* handle) {
+  last_error().clear();
   if (const int refused = setting("create")) return refused;
   auto made = new OpaqueDnn;
   if (!made->kernel.load("fake_cudnn_convolution", run, sizeof(Call))) {
@@ -589,6 +600,7 @@ DnnResult cudnnBackendFinalize(void* descriptor) {
   if (library().live.count(descriptor) == 0) return kBad;
   auto& d = *static_cast<Descriptor*>(descriptor);
   const DnnResult result = finalize(d);
+  if (result != kFine) last_error() = "descriptor " + std::to_string(d.kind);
   d.finalized = result == kFine;
   return result;
 }
@@ -617,6 +629,7 @@ DnnResult cudnnBackendGetAttribute(void* descriptor, int attribute, int type, st
   return d.finalized ? get(d, attribute, type, most, count, values) : kNotFinalized;
 }
 DnnResult cudnnBackendExecute(DnnHandle handle, void* plan, void* pack) {
+  last_error().clear();
   if (const int refused = setting("execute")) return refused;
   std::lock_guard lock(library().mutex);
   return execute(*handle, *static_cast<Descriptor*>(plan), *static_cast<Descriptor*>(pack));

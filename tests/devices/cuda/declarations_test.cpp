@@ -298,6 +298,8 @@ TEST_CASE("CUDA: the declarations of cuDNN are those of the header") {
       "cudnnGetCudartVersion", done);
   compare<decltype(D::cudnnGetErrorString), decltype(&::cudnnGetErrorString)>("cudnnGetErrorString",
                                                                               done);
+  compare<decltype(D::cudnnGetLastErrorString), decltype(&::cudnnGetLastErrorString)>(
+      "cudnnGetLastErrorString", done);
   compare<decltype(D::cudnnCreate), decltype(&::cudnnCreate)>("cudnnCreate", done);
   compare<decltype(D::cudnnDestroy), decltype(&::cudnnDestroy)>("cudnnDestroy", done);
   compare<decltype(D::cudnnSetStream), decltype(&::cudnnSetStream)>("cudnnSetStream", done);

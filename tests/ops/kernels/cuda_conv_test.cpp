@@ -229,8 +229,8 @@ TEST_CASE("CUDA: what cuDNN refuses is an error that names its function, and the
         {"execute=5000", "cudnnBackendExecute: CUDNN_STATUS_EXECUTION_FAILED"},
         {"heuristics=2000", "cudnnBackendFinalize: CUDNN_STATUS_BAD_PARAM"},
         {"plan=3000",
-         "no exact and deterministic way to compute it (cudnnBackendFinalize: "
-         "CUDNN_STATUS_NOT_SUPPORTED)"},
+         "no exact and deterministic way to compute it: cudnnBackendFinalize: "
+         "CUDNN_STATUS_NOT_SUPPORTED (descriptor 5)"},
         {"none=1", "no exact and deterministic way to compute it"},
         {"create=1001", "cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED"}}) {
     auto device = gpu_with(with_library());
