@@ -99,10 +99,10 @@ Expected<std::vector<DnnDescriptor>> describe(const Cudnn& library, const DnnCon
   return all;
 }
 
-bool allows(DType dtype, DnnNumericalNote note) {
+bool allows(DType dtype, bool tf32, DnnNumericalNote note) {
   switch (note) {
     case kDnnTensorCore:
-      return dtype != DType::f32;  // those have no f32: it would be TF32
+      return dtype != DType::f32 || tf32;  // those have no f32
     case kDnnDownConvertInputs:
     case kDnnReducedPrecisionReduction:
     case kDnnFft:
@@ -129,12 +129,12 @@ Expected<std::vector<DnnDescriptor>> named_by(const Cudnn& library, DnnHeuristic
 
 // The engine of a configuration, if its numbers are allowed.
 Expected<std::optional<std::int64_t>> allowed_engine(const DnnDescriptor& configuration,
-                                                     DType dtype) {
+                                                     DType dtype, bool tf32) {
   TROUPE_TRY(const auto engines, configuration.get_descriptors(kDnnConfigEngine, kDnnEngine));
   if (engines.size() != 1) return internal_error("a configuration of cuDNN's has no engine");
   TROUPE_TRY(const auto notes, engines[0].get_notes());
   for (const DnnNumericalNote note : notes)
-    if (!allows(dtype, note)) return std::optional<std::int64_t>();
+    if (!allows(dtype, tf32, note)) return std::optional<std::int64_t>();
   TROUPE_TRY(const std::int64_t number, engines[0].get_int64(kDnnEngineIndex));
   return std::optional(number);
 }
@@ -173,8 +173,7 @@ Status DnnTarget::of_plan(DnnDescriptor& plan) const {
 }
 
 Expected<ConvolutionPlan> ConvolutionPlan::make(const Cudnn& library, const DnnConvolution& c,
-                                                const DnnTarget& target,
-                                                std::size_t most_workspace) {
+                                                const DnnTarget& target, const Limits& limits) {
   TROUPE_TRY(std::vector<DnnDescriptor> parts, describe(library, c, target));
   Status refused;  // the first way that may be taken, but cannot be made
   for (const DnnHeuristics mode : {kDnnHeuristicsA, kDnnHeuristicsFallback}) {
@@ -185,7 +184,7 @@ Expected<ConvolutionPlan> ConvolutionPlan::make(const Cudnn& library, const DnnC
       continue;
     }
     for (DnnDescriptor& configuration : *named) {
-      TROUPE_TRY(const auto engine, allowed_engine(configuration, c.dtype));
+      TROUPE_TRY(const auto engine, allowed_engine(configuration, c.dtype, limits.tf32));
       if (!engine) continue;
       auto plan = plan_of(library, configuration, target);
       if (!plan.ok()) {
@@ -193,7 +192,7 @@ Expected<ConvolutionPlan> ConvolutionPlan::make(const Cudnn& library, const DnnC
         continue;
       }
       TROUPE_TRY(const std::int64_t workspace, plan->get_int64(kDnnPlanWorkspace));
-      if (workspace < 0 || std::uint64_t(workspace) > most_workspace) continue;
+      if (workspace < 0 || std::uint64_t(workspace) > limits.workspace) continue;
       parts.push_back(std::move(configuration));
       parts.push_back(std::move(*plan));
       return ConvolutionPlan(library, std::move(parts), std::size_t(workspace), *engine);

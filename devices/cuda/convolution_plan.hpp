@@ -55,15 +55,20 @@ class DnnTarget {
 
 // The first way that cuDNN's heuristics name, and then of all that it falls back to, which
 //  - has the same bits in each run;
-//  - computes in the type it is said to: it rounds no input and no sum to fewer bits (f32 is not
-//    rounded to TF32), and does not go through the transforms of Winograd or Fourier;
+//  - computes in the type it is said to: it rounds no input and no sum to fewer bits (f32 to TF32
+//    only if that is allowed), and does not go through the transforms of Winograd or Fourier;
 //  - needs at most so much workspace, and can be made.
 // Immutable. REQUIRES: the library outlives it.
 class ConvolutionPlan {
  public:
+  struct Limits {
+    std::size_t workspace = 0;  // bytes at most
+    bool tf32 = false;          // see precision.hpp
+  };
+
   // unimplemented: the library knows no such way. Errors name the function that failed.
   static Expected<ConvolutionPlan> make(const Cudnn& library, const DnnConvolution& convolution,
-                                        const DnnTarget& target, std::size_t most_workspace);
+                                        const DnnTarget& target, const Limits& limits);
 
   // Bytes of device memory that a run needs, aligned to 256, until the stream is through with it.
   std::size_t workspace() const { return workspace_; }

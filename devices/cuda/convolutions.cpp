@@ -14,16 +14,18 @@ constexpr std::size_t kMostConvolutions = 4096;
 
 }  // namespace
 
-Convolutions::Convolutions(Cudnn library, ContextPtr context, std::size_t memory, bool alone)
+Convolutions::Convolutions(Cudnn library, ContextPtr context, std::size_t memory, bool alone,
+                           bool tf32)
     : library_(std::move(library)),
       context_(std::move(context)),
-      most_workspace_(std::min(kLargestWorkspace, memory / 8)),
+      limits_{.workspace = std::min(kLargestWorkspace, memory / 8), .tf32 = tf32},
       alone_(alone) {}
 
 Expected<std::unique_ptr<Convolutions>> Convolutions::make(Cudnn library, ContextPtr context,
-                                                           std::size_t memory, bool alone) {
+                                                           std::size_t memory, bool alone,
+                                                           bool tf32) {
   std::unique_ptr<Convolutions> made(
-      new Convolutions(std::move(library), std::move(context), memory, alone));
+      new Convolutions(std::move(library), std::move(context), memory, alone, tf32));
   made->context_->enter();
   TROUPE_TRY(made->library_.check(made->library_.cudnnCreate(&made->handle_), "cudnnCreate"));
   made->target_.emplace(made->handle_);
@@ -41,7 +43,7 @@ Expected<Convolutions::PlanPtr> Convolutions::plan(const DnnConvolution& convolu
   std::lock_guard lock(mutex_);
   if (const auto known = plans_.find(convolution); known != plans_.end()) return known->second;
   context_->enter();
-  auto made = ConvolutionPlan::make(library_, convolution, *target_, most_workspace_);
+  auto made = ConvolutionPlan::make(library_, convolution, *target_, limits_);
   if (!made.ok() && made.status().code() != Code::unimplemented) return made.status();
   if (plans_.size() == kMostConvolutions) plans_.clear();
   Expected<PlanPtr> plan =

@@ -20,9 +20,9 @@ class Convolutions {
   using PlanPtr = std::shared_ptr<const ConvolutionPlan>;
 
   // `memory`: bytes that tensors of the device may take; a workspace takes an eighth at most.
-  // `alone`: a convolution that the library does not know is an error.
+  // `alone`: a convolution that the library does not know is an error. `tf32`: see precision.hpp.
   static Expected<std::unique_ptr<Convolutions>> make(Cudnn library, ContextPtr context,
-                                                      std::size_t memory, bool alone);
+                                                      std::size_t memory, bool alone, bool tf32);
   Convolutions(const Convolutions&) = delete;
   Convolutions& operator=(const Convolutions&) = delete;
   ~Convolutions();
@@ -36,11 +36,11 @@ class Convolutions {
   bool leaves(const Status& status) const;
 
  private:
-  Convolutions(Cudnn library, ContextPtr context, std::size_t memory, bool alone);
+  Convolutions(Cudnn library, ContextPtr context, std::size_t memory, bool alone, bool tf32);
 
   const Cudnn library_;
   const ContextPtr context_;
-  const std::size_t most_workspace_;
+  const ConvolutionPlan::Limits limits_;
   const bool alone_;
   mutable std::atomic<bool> warned_{false};
   std::mutex mutex_;  // guards what follows: one thread at a time may use a handle

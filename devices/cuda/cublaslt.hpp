@@ -30,7 +30,11 @@ struct LtHeuristic {  // cublasLtMatmulHeuristicResult_t
 
 // Values of NVIDIA's enumerations.
 enum LtType : int { kLtF32 = 0, kLtF64 = 1, kLtF16 = 2, kLtBf16 = 14 };  // cudaDataType
-enum LtCompute : int { kLtComputeF32 = 68, kLtComputeF64 = 70 };         // cublasComputeType_t
+enum LtCompute : int {
+  kLtComputeF32 = 68,
+  kLtComputeF64 = 70,
+  kLtComputeTf32 = 77
+};  // cublasComputeType_t
 enum LtTransposition : std::int32_t { kLtPlain = 0, kLtTransposed = 1 };
 enum LtOperationAttribute : int { kLtTransposeA = 3, kLtTransposeB = 4 };
 enum LtLayoutAttribute : int { kLtBatchCount = 5, kLtBatchStride = 6 };

@@ -10,6 +10,7 @@
 #include "core/processors.hpp"
 #include "devices/arena.hpp"
 #include "devices/cuda/memory.hpp"
+#include "devices/cuda/precision.hpp"
 #include "devices/cuda/programs.hpp"
 #include "devices/cuda/stream.hpp"
 #include "devices/detail/host_copy.hpp"
@@ -189,10 +190,11 @@ Status Cuda::prepare(std::span<Kernel* const> kernels) {
 Status Cuda::choose_products() {
   std::lock_guard lock(chosen_mutex_);
   if (products_chosen_) return ok_status();
+  TROUPE_TRY(const bool tf32, cuda::allows_tf32());
   TROUPE_TRY(cuda::ProductsChoice choice, cuda::choose_products(search_, driver()));
   if (choice.library) {
-    TROUPE_TRY(products_,
-               cuda::Products::make(std::move(*choice.library), streams_.context, choice.asked));
+    TROUPE_TRY(products_, cuda::Products::make(std::move(*choice.library), streams_.context,
+                                               choice.asked, tf32));
   }
   products_chosen_ = true;
   TROUPE_LOG(info, "cuda", "products of matrices are computed by " + choice.text);
@@ -202,10 +204,11 @@ Status Cuda::choose_products() {
 Status Cuda::choose_convolutions() {
   std::lock_guard lock(chosen_mutex_);
   if (convolutions_chosen_) return ok_status();
+  TROUPE_TRY(const bool tf32, cuda::allows_tf32());
   TROUPE_TRY(cuda::ConvolutionsChoice choice, cuda::choose_convolutions(search_, driver()));
   if (choice.library) {
     TROUPE_TRY(convolutions_, cuda::Convolutions::make(std::move(*choice.library), streams_.context,
-                                                       memory_->cap(), choice.asked));
+                                                       memory_->cap(), choice.asked, tf32));
   }
   convolutions_chosen_ = true;
   TROUPE_LOG(info, "cuda", "convolutions are computed by " + choice.text);

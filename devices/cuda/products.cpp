@@ -52,12 +52,14 @@ class Products::Plan {
       if (layout) library_.cublasLtMatrixLayoutDestroy(layout);
   }
 
-  Status describe() {
+  Status describe(bool tf32) {
     const bool f64 = product_.dtype == DType::f64;
-    TROUPE_TRY(
-        library_.check(library_.cublasLtMatmulDescCreate(
-                           &operation_, f64 ? kLtComputeF64 : kLtComputeF32, f64 ? kLtF64 : kLtF32),
-                       "cublasLtMatmulDescCreate"));
+    const LtCompute compute = f64                                    ? kLtComputeF64
+                              : tf32 && product_.dtype == DType::f32 ? kLtComputeTf32
+                                                                     : kLtComputeF32;
+    TROUPE_TRY(library_.check(
+        library_.cublasLtMatmulDescCreate(&operation_, compute, f64 ? kLtF64 : kLtF32),
+        "cublasLtMatmulDescCreate"));
     TROUPE_TRY(transpose(kLtTransposeA, product_.transpose_b));
     TROUPE_TRY(transpose(kLtTransposeB, product_.transpose_a));
     TROUPE_TRY(lay_out(first_, product_.n, product_.k, product_.transpose_b, product_.next_b));
@@ -146,9 +148,10 @@ class Products::Plan {
   LtHeuristic chosen_{};
 };
 
-Expected<std::unique_ptr<Products>> Products::make(CublasLt library, ContextPtr context,
-                                                   bool alone) {
-  std::unique_ptr<Products> products(new Products(std::move(library), std::move(context), alone));
+Expected<std::unique_ptr<Products>> Products::make(CublasLt library, ContextPtr context, bool alone,
+                                                   bool tf32) {
+  std::unique_ptr<Products> products(
+      new Products(std::move(library), std::move(context), alone, tf32));
   products->context_->enter();
   TROUPE_TRY(products->library_.check(products->library_.cublasLtCreate(&products->handle_),
                                       "cublasLtCreate"));
@@ -172,7 +175,7 @@ Expected<Products::PlanPtr> Products::plan(const LtProduct& product, const Opera
   if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
   auto plan = std::make_shared<Plan>(library_, product);
   context_->enter();
-  TROUPE_TRY(plan->describe());
+  TROUPE_TRY(plan->describe(tf32_));
   TROUPE_TRY(plan->choose(handle_, alignments));
   if (plans_.size() == kMostPlans) plans_.clear();
   return plans_.emplace(key, std::move(plan)).first->second;

@@ -33,15 +33,16 @@ struct Operands {
 };
 
 // The library's handle of a GPU, and what it has chosen for each product. Sums are split only where
-// their parts are added up in a fixed order, and f32 is not rounded to fewer bits; so two runs on
-// one GPU have the same bits. Owned by the device; any thread may use it.
+// their parts are added up in a fixed order, so two runs on one GPU have the same bits. f32 is not
+// rounded to fewer bits unless TF32 is allowed. Owned by the device; any thread may use it.
 class Products {
  public:
   class Plan;
   using PlanPtr = std::shared_ptr<const Plan>;
 
-  // `alone`: a product that the library does not know is an error.
-  static Expected<std::unique_ptr<Products>> make(CublasLt library, ContextPtr context, bool alone);
+  // `alone`: a product that the library does not know is an error. `tf32`: see precision.hpp.
+  static Expected<std::unique_ptr<Products>> make(CublasLt library, ContextPtr context, bool alone,
+                                                  bool tf32);
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
   ~Products();
@@ -61,12 +62,12 @@ class Products {
     std::uint32_t a = 0, b = 0, y = 0;
     auto operator<=>(const Alignments&) const = default;
   };
-  Products(CublasLt library, ContextPtr context, bool alone)
-      : library_(std::move(library)), context_(std::move(context)), alone_(alone) {}
+  Products(CublasLt library, ContextPtr context, bool alone, bool tf32)
+      : library_(std::move(library)), context_(std::move(context)), alone_(alone), tf32_(tf32) {}
 
   const CublasLt library_;
   const ContextPtr context_;
-  const bool alone_;
+  const bool alone_, tf32_;
   mutable std::atomic<bool> warned_{false};
   LtHandle handle_ = nullptr;
   std::mutex mutex_;

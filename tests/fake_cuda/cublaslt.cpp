@@ -60,7 +60,7 @@ struct Call {
   const void *a, *b;
   void *d, *workspace;
   std::int64_t rows, columns, depth, count;
-  std::int64_t type;
+  std::int64_t type, tf32;
   Matrix of_a, of_b, of_d;
 };
 
@@ -68,13 +68,15 @@ template <class T>
 void compute(const Call& c) {
   using Sum = typename T::Sum;
   auto* parts = static_cast<Sum*>(c.workspace);
+  const auto rounded = [&](Sum x) { return c.tf32 ? Sum(to_tf32(float(x))) : x; };
   for (std::int64_t p = 0; p < c.count; ++p)
     for (std::int64_t j = 0; j < c.columns; ++j)
       for (std::int64_t i = 0; i < c.rows; ++i) {
         const auto sum = [&](std::int64_t from, std::int64_t to) {
           Sum all = 0;
           for (std::int64_t l = from; l < to; ++l)
-            all += T::load(c.a, c.of_a.at(p, i, l)) * T::load(c.b, c.of_b.at(p, l, j));
+            all += rounded(T::load(c.a, c.of_a.at(p, i, l))) *
+                   rounded(T::load(c.b, c.of_b.at(p, l, j)));
           return all;
         };
         const std::int64_t half = c.workspace ? c.depth / 2 : 0;
@@ -125,14 +127,16 @@ bool describe(const OpaqueLtOperation& o, const OpaqueLtLayout& a, const OpaqueL
   call.of_d = {d.leading, d.count == 1 ? 0 : d.stride, false};
   call.rows = std::int64_t(d.rows), call.columns = std::int64_t(d.columns);
   call.depth = std::int64_t(o.transpose_a ? a.rows : a.columns);
-  call.count = d.count, call.type = d.type;
+  call.count = d.count, call.type = d.type, call.tf32 = o.compute == kLtComputeTf32;
   const bool sizes = (o.transpose_a ? a.columns : a.rows) == d.rows &&
                      (o.transpose_b ? b.rows : b.columns) == d.columns &&
                      std::int64_t(o.transpose_b ? b.columns : b.rows) == call.depth &&
                      call.depth > 0;
-  const bool types = a.type == d.type && b.type == d.type &&
-                     (d.type == kLtF64 ? o.compute == kLtComputeF64 && o.scale == kLtF64
-                                       : o.compute == kLtComputeF32 && o.scale == kLtF32);
+  bool types = a.type == d.type && b.type == d.type &&
+               (d.type == kLtF64 ? o.compute == kLtComputeF64 && o.scale == kLtF64
+                                 : o.compute == kLtComputeF32 && o.scale == kLtF32);
+  if (call.tf32 && d.type == kLtF32 && a.type == kLtF32 && b.type == kLtF32 && o.scale == kLtF32)
+    types = true;
   const bool leading = a.leading >= std::int64_t(a.rows) && b.leading >= std::int64_t(b.rows) &&
                        d.leading >= std::int64_t(d.rows);
   const bool counts = a.count == d.count && b.count == d.count &&

@@ -11,7 +11,7 @@
 //   1  adds up in another order in each run    5  needs more memory than there is
 //   2  rounds inputs to bf16                   6  has no plan for any convolution
 //   3  is inexact by a transform               7  adds up halves, one of them in the workspace
-//   4  rounds inputs of f32, not others        8  adds up from the last to the first
+//   4  rounds inputs of f32 to TF32              8  adds up from the last to the first
 // What an engine's notes warn of is what it does.
 //
 // TROUPE_FAKE_CUDNN: "create=N", "heuristics=N", "plan=N", "execute=N": that call fails with N;
@@ -229,7 +229,7 @@ void compute(const Call& c) {
   const void* b = c.of == kDnnForward ? c.filter : c.y;
   void* to = c.of == kDnnForward ? c.y : c.of == kDnnBackwardData ? c.x : c.filter;
   const Layout& result = result_of(c);
-  const bool rounds = (c.engine >= 2 && c.engine <= 3) || (c.engine == 4 && c.type == kDnnF32);
+  const bool rounds = c.engine == 2 || c.engine == 3;
   auto* parts = static_cast<Sum*>(c.workspace);
   std::vector<Sum> terms;
   for (std::int64_t i = 0; i < result.elements(); ++i) {
@@ -237,6 +237,7 @@ void compute(const Call& c) {
     terms.clear();
     for_terms(c, i, [&](std::int64_t of_a, std::int64_t of_b) {
       Sum first = T::load(a, of_a);
+      if (c.engine == 4 && c.type == kDnnF32) first = Sum(to_tf32(float(first)));
       if (rounds) {
         std::uint16_t rounded = 0;
         Bf16::store(&rounded, 0, float(first));

@@ -82,6 +82,11 @@ struct Bf16 {
     static_cast<std::uint16_t*>(p)[i] = std::uint16_t(x != x ? 0x7fc0 : rounded);
   }
 };
+// f32 with 10 bits behind the point.
+inline float to_tf32(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  return x != x ? x : std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu);
+}
 template <class T>
 struct Plain {
   using Sum = T;

@@ -4,6 +4,7 @@
 #include "ops/isa.hpp"
 #include "ops/op.hpp"
 #include "tests/actors/worker/hostile_job.hpp"
+#include "tests/environment_variable.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -53,6 +54,20 @@ TEST_CASE("a worker that cannot compute as the master does refuses to join, with
   other = numeric_profile();
   other.isa = ops::kTileLevel + 1;
   CHECK(answer_to(other).code() == Code::failed_precondition);
+}
+
+TEST_CASE("a worker that may not round to TF32 as its master may is refused, and the reverse") {
+  const NumericProfile exact = numeric_profile();
+  CHECK(exact.kernels.find("TF32") == std::string::npos);
+  const test::EnvironmentVariable allowed("TROUPE_CUDA_TF32", "1");
+  const NumericProfile rounding = numeric_profile();
+  CHECK(answer_to(rounding).ok());
+  const Status refused = answer_to(exact);
+  CHECK(refused.code() == Code::failed_precondition);
+  CHECK(refused.message().find("TF32 on GPUs") != std::string::npos);
+  const test::EnvironmentVariable exactly("TROUPE_CUDA_TF32", "0");
+  CHECK(answer_to(exact).ok());
+  CHECK(answer_to(rounding).code() == Code::failed_precondition);
 }
 
 TEST_CASE("a worker of x86-64-v4 takes its master's level, with AMX or without") {

@@ -41,7 +41,7 @@ const std::vector<float> kY = {5421, 6532, 603, 8754, 9865, 906, 87, 98, 9};
 // A GPU of the fake driver with memory for the tensors of small(), and two streams.
 struct ConvolvingGpu {
   explicit ConvolvingGpu(const std::string& fake = "check=1",
-                         std::size_t memory = std::size_t{1} << 30)
+                         std::size_t memory = std::size_t{1} << 30, bool tf32 = false)
       : environment(fake), context(Context::make(open_driver(both()).value(), 0).value()) {
     context->enter();
     reports();
@@ -54,7 +54,8 @@ struct ConvolvingGpu {
     void* data = nullptr;
     REQUIRE(d().cuMemHostAlloc(&data, 4096, 0) == kSuccess);
     pinned = static_cast<float*>(data);
-    convolutions = Convolutions::make(open_cudnn(both()).value(), context, memory, true).value();
+    convolutions =
+        Convolutions::make(open_cudnn(both()).value(), context, memory, true, tf32).value();
   }
   ~ConvolvingGpu() {
     context->enter();
@@ -101,6 +102,10 @@ TEST_CASE("CUDA: of cuDNN's engines an exact and deterministic one is taken that
   // Tensor cores have these types.
   for (const DType dtype : {DType::f64, DType::f16, DType::bf16})
     CHECK((*gpu.convolutions->plan(small(dtype)))->engine() == 4);
+  // f32 is TF32 there.
+  ConvolvingGpu rounding("check=1", std::size_t{1} << 30, true);
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16})
+    CHECK((*rounding.convolutions->plan(small(dtype)))->engine() == 4);
   // An eighth of the memory is less than that workspace: the fallback needs none.
   ConvolvingGpu tiny("check=1", 256);
   CHECK((*tiny.convolutions->plan(small()))->engine() == 8);

@@ -94,7 +94,7 @@ int plan_all(const Cudnn& library, const DnnTarget& gpu, DnnConvolution c) {
   for (const ConvolutionOf of : kAll) {
     c.of = of;
     INFO(text(c));
-    const auto plan = ConvolutionPlan::make(library, c, gpu, kWorkspace);
+    const auto plan = ConvolutionPlan::make(library, c, gpu, {kWorkspace});
     CHECK_MESSAGE(plan.ok(), plan.status().text());
     if (!plan.ok()) continue;
     CHECK(plan->workspace() <= kWorkspace);
@@ -133,8 +133,15 @@ TEST_CASE("CUDA: NVIDIA's cuDNN plans convolutions for a GPU that is only descri
     c.dtype = dtype;
     CHECK(plan_all(*library, h100, c) == 3);
   }
+  // With TF32 another way is the best.
+  DnnConvolution c = square(56, 64, 64, 3, 1);
+  const auto exact = ConvolutionPlan::make(*library, c, h100, {kWorkspace});
+  const auto rounding = ConvolutionPlan::make(*library, c, h100, {kWorkspace, true});
+  REQUIRE(exact.ok());
+  REQUIRE(rounding.ok());
+  CHECK(exact->engine() != rounding->engine());
   // Some engine needs no workspace.
-  const auto little = ConvolutionPlan::make(*library, square(28, 64, 32, 3, 1), h100, 0);
+  const auto little = ConvolutionPlan::make(*library, square(28, 64, 32, 3, 1), h100, {});
   REQUIRE_MESSAGE(little.ok(), little.status().text());
   CHECK(little->workspace() == 0);
   // The pointers are taken; a handle is needed to go on.
@@ -158,7 +165,7 @@ TEST_CASE("CUDA: NVIDIA's cuDNN plans odd windows, or leaves them") {
     for (const ConvolutionOf of : kAll)
       for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
         c.of = of, c.dtype = dtype;
-        const auto plan = ConvolutionPlan::make(*library, c, h100, kWorkspace);
+        const auto plan = ConvolutionPlan::make(*library, c, h100, {kWorkspace});
         CHECK_MESSAGE((plan.ok() || plan.status().code() == Code::unimplemented), text(c), ": ",
                       plan.status().text());
         planned += plan.ok();
@@ -201,7 +208,7 @@ TEST_CASE("CUDA: NVIDIA's cuDNN refuses what cannot be described") {
   const DnnTarget h100 = described(*library, "h100");
   DnnConvolution c = square(28, 64, 32, 3, 1);
   c.out[0] = 27;  // does not follow
-  const auto wrong = ConvolutionPlan::make(*library, c, h100, kWorkspace);
+  const auto wrong = ConvolutionPlan::make(*library, c, h100, {kWorkspace});
   REQUIRE_FALSE(wrong.ok());
   CHECK(contains(wrong.status().text(), "cudnnBackendFinalize: CUDNN_STATUS_"));
 }

@@ -258,6 +258,7 @@ TEST_CASE("CUDA: the declarations of cuBLASLt are those of the header") {
   CHECK(cuda::kLtBf16 == CUDA_R_16BF);
   CHECK(cuda::kLtComputeF32 == CUBLAS_COMPUTE_32F);
   CHECK(cuda::kLtComputeF64 == CUBLAS_COMPUTE_64F);
+  CHECK(cuda::kLtComputeTf32 == CUBLAS_COMPUTE_32F_FAST_TF32);
   CHECK(cuda::kLtPlain == CUBLAS_OP_N);
   CHECK(cuda::kLtTransposed == CUBLAS_OP_T);
   CHECK(cuda::kLtTransposeA == CUBLASLT_MATMUL_DESC_TRANSA);

@@ -78,7 +78,7 @@ std::vector<Case> cases_of(Random& random, DType dtype, const Shape& x, const Sh
   return cases;
 }
 
-void check(CudaDevice& device, const Case& one, std::size_t offset = 0) {
+void check(CudaDevice& device, const Case& one, std::size_t offset = 0, bool tf32 = false) {
   INFO(one.node.op);
   const auto got = run_on_gpu(ops::builtin(), device, one.node, one.inputs, false, {}, offset);
   const auto want = evaluate(ops::builtin(), one.node, one.inputs, inline_device());
@@ -89,6 +89,7 @@ void check(CudaDevice& device, const Case& one, std::size_t offset = 0) {
   REQUIRE_MESSAGE(got.ok(), got.status().text());
   REQUIRE_MESSAGE(want.ok(), want.status().text());
   REQUIRE_MESSAGE(sizes.ok(), sizes.status().text());
+  if (tf32) return check_rounded_to_tf32((*got)[0], (*want)[0], (*sizes)[0]);
   check_within((*got)[0], (*want)[0], (*sizes)[0], one.terms);
 }
 
@@ -189,6 +190,25 @@ TEST_CASE("CUDA: rows of convolutions by cuDNN have the CPU's results") {
       ++rows;
     }
   CHECK(rows >= 12);
+}
+
+TEST_CASE("CUDA: cuDNN rounds f32 to TF32 where that is allowed") {
+  const Settings settings;
+  Random random(49);
+  INFO("seed 49");
+  const auto cases =
+      cases_of(random, DType::f32, {2, 6, 6, 3}, {3, 3, 3, 4}, attributes({1, 1}, {1, 1}, 1, {}));
+  for (const bool tf32 : {true, false}) {
+    const EnvironmentVariable allowed("TROUPE_CUDA_TF32", tf32 ? "1" : "0");
+    auto device = gpu_with(with_library());
+    for (const Case& one : cases) check(*device, one, 0, tf32);
+  }
+  const EnvironmentVariable allowed("TROUPE_CUDA_TF32", "yes");
+  auto device = gpu_with(with_library());
+  const Status status =
+      run_on_gpu(ops::builtin(), *device, cases[0].node, cases[0].inputs).status();
+  CHECK(status.code() == Code::invalid_argument);
+  CHECK(contains(status.message(), "TROUPE_CUDA_TF32 is 'yes'"));
 }
 
 TEST_CASE("CUDA: work of cuDNN is in the order of the stream, twice with the same bits") {

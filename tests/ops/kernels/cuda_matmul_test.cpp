@@ -40,7 +40,7 @@ NodeDef product(const std::string& op, const Tensor& a, const Tensor& b, bool ta
 }
 
 void check(CudaDevice& device, const char* op, const Tensor& a, const Tensor& b, bool ta, bool tb,
-           std::int64_t k) {
+           std::int64_t k, bool tf32 = false) {
   const NodeDef node = product(op, a, b, ta, tb);
   const std::vector<Tensor> sizes = {sizes_of(a), sizes_of(b)};
   const auto got = run_on_gpu(ops::builtin(), device, node, {a, b});
@@ -50,6 +50,7 @@ void check(CudaDevice& device, const char* op, const Tensor& a, const Tensor& b,
   REQUIRE_MESSAGE(got.ok(), got.status().text());
   REQUIRE(want.ok());
   REQUIRE(of_sizes.ok());
+  if (tf32) return check_rounded_to_tf32((*got)[0], (*want)[0], (*of_sizes)[0]);
   check_within((*got)[0], (*want)[0], (*of_sizes)[0], k);
 }
 
@@ -96,6 +97,18 @@ TEST_CASE("CUDA: cuBLASLt multiplies batches, whose leading dimensions broadcast
         check(*device, "BatchMatMul", x, y, ta, tb, 5);
       }
   CHECK(std::string(of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")()).empty());
+}
+
+TEST_CASE("CUDA: cuBLASLt rounds f32 to TF32 where that is allowed, and no other type") {
+  const Settings settings;
+  const EnvironmentVariable allowed("TROUPE_CUDA_TF32", "1");
+  auto device = gpu_with(with_library());
+  Random random(34);
+  INFO("seed 34");
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+    const Tensor a = numbers(random, dtype, {5, 7}), b = numbers(random, dtype, {7, 6});
+    check(*device, "MatMul", a, b, false, false, 7, dtype == DType::f32);
+  }
 }
 
 TEST_CASE("CUDA: integers are multiplied by kernels of their own, whatever the library") {

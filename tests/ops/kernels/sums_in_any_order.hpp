@@ -62,4 +62,16 @@ inline void check_within(const Tensor& got, const Tensor& want, const Tensor& si
   }
 }
 
+// The same sums of f32, whose factors may have been rounded to TF32, and are.
+inline void check_rounded_to_tf32(const Tensor& got, const Tensor& want, const Tensor& sizes) {
+  REQUIRE(got.shape() == want.shape());
+  std::int64_t apart = 0;
+  for (std::int64_t i = 0; i < want.elements(); ++i) {
+    const double difference = std::abs(element(got, i) - element(want, i));
+    CHECK(difference <= std::ldexp(1, -9) * sizes.data<double>()[i]);
+    apart += difference > std::ldexp(1, -16) * sizes.data<double>()[i];
+  }
+  CHECK(apart > 0);
+}
+
 }  // namespace troupe::test
