@@ -22,7 +22,7 @@
 #include "core/log.hpp"
 #include "core/number.hpp"
 #include "core/threads.hpp"
-#include "devices/cuda/precision.hpp"
+#include "devices/cuda/settings.hpp"
 #include "ops/isa.hpp"
 
 namespace troupe {
@@ -57,8 +57,9 @@ NumericProfile numeric_profile() {
   profile.isa = std::uint32_t(ops::isa_level());
   profile.kernels = fmt::format("{}, compiler {}, glibc {}", ops::libraries(), __VERSION__,
                                 gnu_get_libc_version());
-  const auto tf32 = cuda::allows_tf32();
+  const auto tf32 = cuda::allows_tf32(), measures = cuda::measures_choices();
   if (tf32.ok() && *tf32) profile.kernels += ", TF32 on GPUs";
+  if (measures.ok() && *measures) profile.kernels += ", measured choices on GPUs";
   ops::CacheSizes caches = ops::cache_sizes();
   profile.l1 = caches.l1;
   profile.l2 = caches.l2;

@@ -174,16 +174,29 @@ Status DnnTarget::of_plan(DnnDescriptor& plan) const {
 
 Expected<ConvolutionPlan> ConvolutionPlan::make(const Cudnn& library, const DnnConvolution& c,
                                                 const DnnTarget& target, const Limits& limits) {
-  TROUPE_TRY(std::vector<DnnDescriptor> parts, describe(library, c, target));
+  TROUPE_TRY(auto plans, make_several(library, c, target, limits, 1));
+  return std::move(plans[0]);
+}
+
+Expected<std::vector<ConvolutionPlan>> ConvolutionPlan::make_several(const Cudnn& library,
+                                                                     const DnnConvolution& c,
+                                                                     const DnnTarget& target,
+                                                                     const Limits& limits,
+                                                                     std::size_t most) {
+  TROUPE_TRY(std::vector<DnnDescriptor> described, describe(library, c, target));
+  const auto parts = std::make_shared<const std::vector<DnnDescriptor>>(std::move(described));
+  std::vector<ConvolutionPlan> plans;
   Status refused;  // the first way that may be taken, but cannot be made
   for (const DnnHeuristics mode : {kDnnHeuristicsA, kDnnHeuristicsFallback}) {
-    auto named = named_by(library, mode, parts.back(), target);
+    if (plans.size() == most) break;
+    auto named = named_by(library, mode, parts->back(), target);
     if (!named.ok() && named.status().code() != Code::unimplemented) return named.status();
     if (!named.ok()) {
       if (refused.ok()) refused = named.status();
       continue;
     }
     for (DnnDescriptor& configuration : *named) {
+      if (plans.size() == most) break;
       TROUPE_TRY(const auto engine, allowed_engine(configuration, c.dtype, limits.tf32));
       if (!engine) continue;
       auto plan = plan_of(library, configuration, target);
@@ -193,11 +206,11 @@ Expected<ConvolutionPlan> ConvolutionPlan::make(const Cudnn& library, const DnnC
       }
       TROUPE_TRY(const std::int64_t workspace, plan->get_int64(kDnnPlanWorkspace));
       if (workspace < 0 || std::uint64_t(workspace) > limits.workspace) continue;
-      parts.push_back(std::move(configuration));
-      parts.push_back(std::move(*plan));
-      return ConvolutionPlan(library, std::move(parts), std::size_t(workspace), *engine);
+      plans.push_back(ConvolutionPlan(library, parts, std::move(configuration), std::move(*plan),
+                                      std::size_t(workspace), *engine));
     }
   }
+  if (!plans.empty()) return plans;
   return unimplemented("cuDNN knows no exact and deterministic way to compute it" +
                        (refused.ok() ? std::string() : ": " + refused.message()));
 }
@@ -210,7 +223,7 @@ Status ConvolutionPlan::run(DnnHandle handle, const DnnOperands& operands, void*
   TROUPE_TRY(pack.set(kDnnPackPointers, kDnnOfPointer, 3, pointers));
   TROUPE_TRY(pack.set(kDnnPackWorkspace, kDnnOfPointer, 1, &workspace));
   TROUPE_TRY(pack.finalize());
-  return library_->check(library_->cudnnBackendExecute(handle, parts_.back().raw(), pack.raw()),
+  return library_->check(library_->cudnnBackendExecute(handle, plan_.raw(), pack.raw()),
                          "cudnnBackendExecute");
 }
 

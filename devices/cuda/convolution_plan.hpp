@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -63,12 +64,18 @@ class ConvolutionPlan {
  public:
   struct Limits {
     std::size_t workspace = 0;  // bytes at most
-    bool tf32 = false;          // see precision.hpp
+    bool tf32 = false;          // see settings.hpp
   };
 
   // unimplemented: the library knows no such way. Errors name the function that failed.
   static Expected<ConvolutionPlan> make(const Cudnn& library, const DnnConvolution& convolution,
                                         const DnnTarget& target, const Limits& limits);
+  // The first ones, `most` or fewer, but at least one.
+  static Expected<std::vector<ConvolutionPlan>> make_several(const Cudnn& library,
+                                                             const DnnConvolution& convolution,
+                                                             const DnnTarget& target,
+                                                             const Limits& limits,
+                                                             std::size_t most);
 
   // Bytes of device memory that a run needs, aligned to 256, until the stream is through with it.
   std::size_t workspace() const { return workspace_; }
@@ -78,13 +85,21 @@ class ConvolutionPlan {
   Status run(DnnHandle handle, const DnnOperands& operands, void* workspace) const;
 
  private:
-  ConvolutionPlan(const Cudnn& library, std::vector<DnnDescriptor> parts, std::size_t workspace,
-                  std::int64_t engine)
-      : library_(&library), parts_(std::move(parts)), workspace_(workspace), engine_(engine) {}
+  // What plans of one convolution were made of: cuDNN does not say that they keep it.
+  using Parts = std::shared_ptr<const std::vector<DnnDescriptor>>;
+
+  ConvolutionPlan(const Cudnn& library, Parts parts, DnnDescriptor configuration,
+                  DnnDescriptor plan, std::size_t workspace, std::int64_t engine)
+      : library_(&library),
+        parts_(std::move(parts)),
+        configuration_(std::move(configuration)),
+        plan_(std::move(plan)),
+        workspace_(workspace),
+        engine_(engine) {}
 
   const Cudnn* library_;
-  // The execution plan, last, behind what it was made of: cuDNN does not say that it keeps that.
-  std::vector<DnnDescriptor> parts_;
+  Parts parts_;
+  DnnDescriptor configuration_, plan_;
   std::size_t workspace_;
   std::int64_t engine_;
 };

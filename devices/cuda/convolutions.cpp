@@ -1,7 +1,11 @@
 #include "devices/cuda/convolutions.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "core/hash.hpp"
 #include "core/log.hpp"
 #include "devices/cuda/diagnosis.hpp"
 #include "devices/cuda/library_choice.hpp"
@@ -11,21 +15,63 @@ namespace {
 
 constexpr std::size_t kLargestWorkspace = std::size_t{256} << 20;
 constexpr std::size_t kMostConvolutions = 4096;
+constexpr std::size_t kMostMeasured = 8;
+constexpr int kTimedRuns = 3;
+
+// An event with timing.
+class TimedEvent {
+ public:
+  explicit TimedEvent(const Context& context) : context_(context) {}
+  ~TimedEvent() {
+    if (event_) context_.driver().cuEventDestroy_v2(event_);
+  }
+  TimedEvent(const TimedEvent&) = delete;
+  TimedEvent& operator=(const TimedEvent&) = delete;
+
+  Status record(StreamHandle stream) {
+    const Driver& driver = context_.driver();
+    TROUPE_TRY(context_.check(driver.cuEventCreate(&event_, 0), "cuEventCreate"));
+    return context_.check(driver.cuEventRecord(event_, stream), "cuEventRecord");
+  }
+  Expected<double> milliseconds_since(const TimedEvent& other) const {
+    const Driver& driver = context_.driver();
+    float milliseconds = 0;
+    TROUPE_TRY(context_.check(driver.cuEventSynchronize(event_), "cuEventSynchronize"));
+    TROUPE_TRY(context_.check(driver.cuEventElapsedTime(&milliseconds, other.event_, event_),
+                              "cuEventElapsedTime"));
+    return double(milliseconds);
+  }
+
+ private:
+  const Context& context_;
+  EventHandle event_ = nullptr;
+};
+
+// The plan that took the least.
+std::size_t fastest(const std::vector<ConvolutionPlan>& plans, Convolutions::Trial trial) {
+  std::size_t best = 0;
+  std::optional<double> least;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Expected<double> took = trial(plans[i]);
+    if (!took.ok() || (least && *took >= *least)) continue;
+    least = *took, best = i;
+  }
+  return best;
+}
 
 }  // namespace
 
-Convolutions::Convolutions(Cudnn library, ContextPtr context, std::size_t memory, bool alone,
-                           bool tf32)
+Convolutions::Convolutions(Cudnn library, ContextPtr context, Options options)
     : library_(std::move(library)),
       context_(std::move(context)),
-      limits_{.workspace = std::min(kLargestWorkspace, memory / 8), .tf32 = tf32},
-      alone_(alone) {}
+      options_(std::move(options)),
+      limits_{.workspace = std::min(kLargestWorkspace, options_.memory / 8),
+              .tf32 = options_.tf32} {}
 
 Expected<std::unique_ptr<Convolutions>> Convolutions::make(Cudnn library, ContextPtr context,
-                                                           std::size_t memory, bool alone,
-                                                           bool tf32) {
+                                                           Options options) {
   std::unique_ptr<Convolutions> made(
-      new Convolutions(std::move(library), std::move(context), memory, alone, tf32));
+      new Convolutions(std::move(library), std::move(context), std::move(options)));
   made->context_->enter();
   TROUPE_TRY(made->library_.check(made->library_.cudnnCreate(&made->handle_), "cudnnCreate"));
   made->target_.emplace(made->handle_);
@@ -39,17 +85,58 @@ Convolutions::~Convolutions() {
   library_.cudnnDestroy(handle_);
 }
 
-Expected<Convolutions::PlanPtr> Convolutions::plan(const DnnConvolution& convolution) {
-  std::lock_guard lock(mutex_);
+Expected<Convolutions::PlanPtr> Convolutions::plan(const DnnConvolution& convolution, Trial trial) {
+  std::unique_lock lock(mutex_);
   if (const auto known = plans_.find(convolution); known != plans_.end()) return known->second;
   context_->enter();
-  auto made = ConvolutionPlan::make(library_, convolution, *target_, limits_);
+  auto made = ConvolutionPlan::make_several(library_, convolution, *target_, limits_,
+                                            options_.measures ? kMostMeasured : 1);
   if (!made.ok() && made.status().code() != Code::unimplemented) return made.status();
+  std::size_t best = 0;
+  if (made.ok() && made->size() > 1) {
+    const std::string key = key_of(convolution);
+    if (const auto kept = kept_choice(key, *made)) {
+      best = *kept;
+    } else {
+      lock.unlock();  // a trial runs plans
+      best = fastest(*made, trial);
+      lock.lock();
+      // Whoever was first has chosen, in this process or another.
+      if (const auto known = plans_.find(convolution); known != plans_.end()) return known->second;
+      if (const auto kept = kept_choice(key, *made))
+        best = *kept;
+      else
+        options_.kept.write(key, fmt::format("{} {}", best, (*made)[best].engine()));
+    }
+  }
   if (plans_.size() == kMostConvolutions) plans_.clear();
   Expected<PlanPtr> plan =
-      made.ok() ? Expected<PlanPtr>(std::make_shared<const ConvolutionPlan>(std::move(*made)))
-                : Expected<PlanPtr>(made.status());
+      made.ok()
+          ? Expected<PlanPtr>(std::make_shared<const ConvolutionPlan>(std::move((*made)[best])))
+          : Expected<PlanPtr>(made.status());
   return plans_.emplace(convolution, std::move(plan)).first->second;
+}
+
+// Of all that the list of plans depends on.
+std::string Convolutions::key_of(const DnnConvolution& c) const {
+  const std::string text = fmt::format(
+      "{} {} cudnn {} workspace {} tf32 {}: {} {} {} {} {} {}, {} {} {}, {} {}, {} {}, {} {} {}",
+      context_->gpu().name, context_->gpu().architecture, library_.version, limits_.workspace,
+      limits_.tf32, int(c.of), dtype_name(c.dtype), c.images, c.in_channels, c.out_channels,
+      c.groups, fmt::join(c.in, "x"), fmt::join(c.out, "x"), fmt::join(c.filter, "x"),
+      fmt::join(c.stride, "x"), fmt::join(c.dilation, "x"), fmt::join(c.pad_before, "x"),
+      fmt::join(c.pad_after, "x"), c.align_x, c.align_filter, c.align_y);
+  return fmt::format("cudnn-{:016x}{:016x}", hash_text(text), hash_text(text, 1));
+}
+
+// "number engine", of which the second guards against another list.
+std::optional<std::size_t> Convolutions::kept_choice(
+    const std::string& key, const std::vector<ConvolutionPlan>& plans) const {
+  const std::optional<std::string> text = options_.kept.read(key);
+  if (!text) return {};
+  for (std::size_t i = 0; i < plans.size(); ++i)
+    if (*text == fmt::format("{} {}", i, plans[i].engine())) return i;
+  return {};
 }
 
 Status Convolutions::run(const ConvolutionPlan& plan, const DnnOperands& operands, void* workspace,
@@ -60,8 +147,19 @@ Status Convolutions::run(const ConvolutionPlan& plan, const DnnOperands& operand
   return plan.run(handle_, operands, workspace);
 }
 
+Expected<double> Convolutions::time(const ConvolutionPlan& plan, const DnnOperands& operands,
+                                    void* workspace, StreamHandle stream) {
+  TROUPE_TRY(run(plan, operands, workspace, stream));  // loads what it needs
+  TimedEvent begin(*context_), end(*context_);
+  TROUPE_TRY(begin.record(stream));
+  for (int i = 0; i < kTimedRuns; ++i) TROUPE_TRY(run(plan, operands, workspace, stream));
+  TROUPE_TRY(end.record(stream));
+  TROUPE_TRY(const double all, end.milliseconds_since(begin));
+  return all / kTimedRuns;
+}
+
 bool Convolutions::leaves(const Status& status) const {
-  if (alone_ || status.code() != Code::unimplemented) return false;
+  if (options_.alone || status.code() != Code::unimplemented) return false;
   if (!warned_.exchange(true))
     TROUPE_LOG(warning, "cuda",
                status.message() + ": such convolutions are computed by Troupe's kernels");

@@ -8,40 +8,57 @@
 #include <optional>
 #include <string>
 
+#include "core/function_ref.hpp"
 #include "devices/cuda/context.hpp"
 #include "devices/cuda/convolution_plan.hpp"
+#include "devices/cuda/image_cache.hpp"
 
 namespace troupe::cuda {
 
 // The library's handle of a GPU, and the plans that were made for it, by convolution. Two runs on
-// one GPU have the same bits. Owned by the device; any thread may use it.
+// one GPU have the same bits, unless choices are measured anew. Owned by the device; any thread may
+// use it.
 class Convolutions {
  public:
   using PlanPtr = std::shared_ptr<const ConvolutionPlan>;
+  // What a run of a plan takes, in any unit.
+  using Trial = FunctionRef<Expected<double>(const ConvolutionPlan&)>;
 
-  // `memory`: bytes that tensors of the device may take; a workspace takes an eighth at most.
-  // `alone`: a convolution that the library does not know is an error. `tf32`: see precision.hpp.
+  struct Options {
+    std::size_t memory = 0;  // bytes that tensors may take; a workspace takes an eighth at most
+    bool alone = false;      // a convolution that the library does not know is an error
+    bool tf32 = false, measures = false;  // see settings.hpp
+    ImageCache kept{{}};                  // what was measured
+  };
   static Expected<std::unique_ptr<Convolutions>> make(Cudnn library, ContextPtr context,
-                                                      std::size_t memory, bool alone, bool tf32);
+                                                      Options options);
   Convolutions(const Convolutions&) = delete;
   Convolutions& operator=(const Convolutions&) = delete;
   ~Convolutions();
 
-  // How the library computes it. Errors name the function of the library that failed;
-  // unimplemented: it knows no way, and is not asked again. REQUIRES: not on a stream's mutex.
-  Expected<PlanPtr> plan(const DnnConvolution& convolution);
+  // How the library computes it: the first way that it names or, if choices are measured, that of
+  // the first eight which took the least when it was first asked for. A trial that fails does not
+  // count. Errors name the function of the library that failed; unimplemented: it knows no way, and
+  // is not asked again. REQUIRES: not on a stream's mutex.
+  Expected<PlanPtr> plan(const DnnConvolution& convolution, Trial trial);
   Status run(const ConvolutionPlan& plan, const DnnOperands& operands, void* workspace,
              StreamHandle stream);
+  // Runs it a few times, and waits: milliseconds of one run.
+  Expected<double> time(const ConvolutionPlan& plan, const DnnOperands& operands, void* workspace,
+                        StreamHandle stream);
   // Whether Troupe's kernel is to compute what the library answered so; warns the first time.
   bool leaves(const Status& status) const;
 
  private:
-  Convolutions(Cudnn library, ContextPtr context, std::size_t memory, bool alone, bool tf32);
+  Convolutions(Cudnn library, ContextPtr context, Options options);
+  std::string key_of(const DnnConvolution& convolution) const;
+  std::optional<std::size_t> kept_choice(const std::string& key,
+                                         const std::vector<ConvolutionPlan>& plans) const;
 
   const Cudnn library_;
   const ContextPtr context_;
+  const Options options_;
   const ConvolutionPlan::Limits limits_;
-  const bool alone_;
   mutable std::atomic<bool> warned_{false};
   std::mutex mutex_;  // guards what follows: one thread at a time may use a handle
   DnnHandle handle_ = nullptr;

@@ -1,7 +1,6 @@
 #include "devices/cuda/cuda_device.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -10,8 +9,8 @@
 #include "core/processors.hpp"
 #include "devices/arena.hpp"
 #include "devices/cuda/memory.hpp"
-#include "devices/cuda/precision.hpp"
 #include "devices/cuda/programs.hpp"
+#include "devices/cuda/settings.hpp"
 #include "devices/cuda/stream.hpp"
 #include "devices/detail/host_copy.hpp"
 #include "devices/detail/progress.hpp"
@@ -205,10 +204,16 @@ Status Cuda::choose_convolutions() {
   std::lock_guard lock(chosen_mutex_);
   if (convolutions_chosen_) return ok_status();
   TROUPE_TRY(const bool tf32, cuda::allows_tf32());
+  TROUPE_TRY(const bool measures, cuda::measures_choices());
   TROUPE_TRY(cuda::ConvolutionsChoice choice, cuda::choose_convolutions(search_, driver()));
   if (choice.library) {
-    TROUPE_TRY(convolutions_, cuda::Convolutions::make(std::move(*choice.library), streams_.context,
-                                                       memory_->cap(), choice.asked, tf32));
+    TROUPE_TRY(convolutions_,
+               cuda::Convolutions::make(std::move(*choice.library), streams_.context,
+                                        {.memory = memory_->cap(),
+                                         .alone = choice.asked,
+                                         .tf32 = tf32,
+                                         .measures = measures,
+                                         .kept = cuda::ImageCache::standard(!driver().fake)}));
   }
   convolutions_chosen_ = true;
   TROUPE_LOG(info, "cuda", "convolutions are computed by " + choice.text);
@@ -275,15 +280,6 @@ void Cuda::shut_down() {
   convolutions_.reset();
 }
 
-// TROUPE_CUDA_SYNC
-Expected<bool> synchronous() {
-  const char* text = std::getenv("TROUPE_CUDA_SYNC");
-  const std::string_view word = text ? text : "";
-  if (word.empty() || word == "0") return false;
-  if (word == "1") return true;
-  return invalid_argument("TROUPE_CUDA_SYNC is '" + std::string(word) + "', not 1 or 0");
-}
-
 // Room for what the driver and libraries take later.
 std::size_t most_of(std::size_t free) {
   constexpr std::size_t kRoom = std::size_t{512} << 20;
@@ -294,7 +290,7 @@ std::size_t most_of(std::size_t free) {
 
 Expected<std::unique_ptr<CudaDevice>> make_cuda_device(DeviceName name, CudaOptions options) {
   if (!options.synchronous) {
-    TROUPE_TRY(options.synchronous, synchronous());
+    TROUPE_TRY(options.synchronous, cuda::waits_for_each());
   }
   TROUPE_TRY(cuda::Driver driver, cuda::open_driver(options.search));
   TROUPE_TRY(auto context, cuda::Context::make(std::move(driver), options.ordinal));

@@ -47,7 +47,7 @@ std::optional<std::string> ImageCache::read(const std::string& key) const {
   if (file.size() <= header) return std::nullopt;
   std::string image = file.substr(header);
   if (file.substr(0, header) == header_of(image)) return image;
-  TROUPE_LOG(warning, "cuda", path(key) + " is damaged: the program is compiled again");
+  TROUPE_LOG(warning, "cuda", path(key) + " is damaged, and is made anew");
   return std::nullopt;
 }
 
@@ -63,7 +63,7 @@ bool ImageCache::write(const std::string& key, const std::string& image) const {
   if (out) std::filesystem::rename(part, whole, error);
   if (out && !error) return true;
   std::filesystem::remove(part, error);
-  TROUPE_LOG(warning, "cuda", "cannot write " + whole + ": programs are compiled by each process");
+  TROUPE_LOG(warning, "cuda", "cannot write " + whole + ": each process makes it by itself");
   return false;
 }
 

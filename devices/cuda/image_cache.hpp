@@ -1,4 +1,4 @@
-// ImageCache: compiled programs on disk.
+// ImageCache: compiled programs, and what was measured, on disk.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace troupe::cuda {
 
 // Files named by a key, which is a hash of all that an image depends on. Several processes may use
 // one folder: a file appears whole or not at all, and one that was changed since is not used. It is
-// never needed: what cannot be read is compiled, and what cannot be written is logged.
+// never needed: what cannot be read is made anew, and what cannot be written is logged.
 class ImageCache {
  public:
   // The folder that TROUPE_CUDA_CACHE names ("-": none); without it troupe/cuda in XDG_CACHE_HOME

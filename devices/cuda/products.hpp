@@ -40,7 +40,7 @@ class Products {
   class Plan;
   using PlanPtr = std::shared_ptr<const Plan>;
 
-  // `alone`: a product that the library does not know is an error. `tf32`: see precision.hpp.
+  // `alone`: a product that the library does not know is an error. `tf32`: see settings.hpp.
   static Expected<std::unique_ptr<Products>> make(CublasLt library, ContextPtr context, bool alone,
                                                   bool tf32);
   Products(const Products&) = delete;

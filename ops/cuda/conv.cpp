@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "devices/cuda/cuda_device.hpp"
 #include "ops/cuda/device_kernel.hpp"
@@ -95,17 +96,28 @@ class Conv final : public DeviceKernel {
     DnnConvolution wanted = description(s);
     wanted.align_x = alignment_of(operands.x), wanted.align_y = alignment_of(operands.y);
     if (!moves) wanted.align_filter = alignment_of(operands.filter);
-    TROUPE_TRY(const Convolutions::PlanPtr plan, convolutions.plan(wanted));
     const Shape across{taps, s.out_c};
     const std::int64_t here[] = {s.out_c, 1}, there[] = {1, taps};
     Tensor moved, workspace;
-    if (moves) {
+    const auto move = [&]() -> Status {
+      if (!moves || moved.defined()) return ok_status();
       TROUPE_TRY(moved, ctx.allocate(dtype_, across));
-      if (of_ != ConvolutionOf::dfilter)
-        TROUPE_TRY(
-            copy_strided(ctx, dtype_, across, operands.filter, here, moved.mutable_raw(), there));
-      operands.filter = moved.raw();
-    }
+      const void* filter = std::exchange(operands.filter, moved.raw());
+      if (of_ == ConvolutionOf::dfilter) return ok_status();
+      return copy_strided(ctx, dtype_, across, filter, here, moved.mutable_raw(), there);
+    };
+    const auto trial = [&](const ConvolutionPlan& candidate) -> Expected<double> {
+      TROUPE_TRY(move());
+      TROUPE_TRY(void* space, workspace_of(ctx, candidate.workspace(), workspace));
+      Expected<double> took = 0.0;
+      TROUPE_TRY(device.issue([&](StreamHandle stream) {
+        took = convolutions.time(candidate, operands, space, stream);
+        return took.status();
+      }));
+      return took;
+    };
+    TROUPE_TRY(const Convolutions::PlanPtr plan, convolutions.plan(wanted, trial));
+    TROUPE_TRY(move());
     TROUPE_TRY(void* space, workspace_of(ctx, plan->workspace(), workspace));
     TROUPE_TRY(device.issue(
         [&](StreamHandle stream) { return convolutions.run(*plan, operands, space, stream); }));

@@ -68,6 +68,8 @@ TEST_CASE("a worker that may not round to TF32 as its master may is refused, and
   const test::EnvironmentVariable exactly("TROUPE_CUDA_TF32", "0");
   CHECK(answer_to(exact).ok());
   CHECK(answer_to(rounding).code() == Code::failed_precondition);
+  const test::EnvironmentVariable measures("TROUPE_CUDA_TUNE", "1");
+  CHECK(answer_to(exact).message().find("measured choices on GPUs") != std::string::npos);
 }
 
 TEST_CASE("a worker of x86-64-v4 takes its master's level, with AMX or without") {

@@ -4,7 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <stdlib.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -41,7 +45,7 @@ const std::vector<float> kY = {5421, 6532, 603, 8754, 9865, 906, 87, 98, 9};
 // A GPU of the fake driver with memory for the tensors of small(), and two streams.
 struct ConvolvingGpu {
   explicit ConvolvingGpu(const std::string& fake = "check=1",
-                         std::size_t memory = std::size_t{1} << 30, bool tf32 = false)
+                         Convolutions::Options options = {.memory = std::size_t{1} << 30})
       : environment(fake), context(Context::make(open_driver(both()).value(), 0).value()) {
     context->enter();
     reports();
@@ -54,8 +58,8 @@ struct ConvolvingGpu {
     void* data = nullptr;
     REQUIRE(d().cuMemHostAlloc(&data, 4096, 0) == kSuccess);
     pinned = static_cast<float*>(data);
-    convolutions =
-        Convolutions::make(open_cudnn(both()).value(), context, memory, true, tf32).value();
+    options.alone = true;
+    convolutions = Convolutions::make(open_cudnn(both()).value(), context, options).value();
   }
   ~ConvolvingGpu() {
     context->enter();
@@ -78,10 +82,17 @@ struct ConvolvingGpu {
     CHECK(d().cuStreamSynchronize(stream) == kSuccess);
     return {pinned, pinned + kY.size()};
   }
+  Expected<Convolutions::PlanPtr> plan(const DnnConvolution& convolution) {
+    return convolutions->plan(convolution, [](const ConvolutionPlan&) -> Expected<double> {
+      FAIL("one is measured");
+      return 0.0;
+    });
+  }
   static void* at(DeviceAddress address) { return reinterpret_cast<void*>(address); }
   Status run(const ConvolutionPlan& plan, StreamHandle stream) {
-    return convolutions->run(plan, {at(x), at(filter), at(y)}, at(space), stream);
+    return convolutions->run(plan, operands(), at(space), stream);
   }
+  DnnOperands operands() const { return {at(x), at(filter), at(y)}; }
 
   FakeCuda environment;
   ContextPtr context;
@@ -97,22 +108,22 @@ struct ConvolvingGpu {
 TEST_CASE("CUDA: of cuDNN's engines an exact and deterministic one is taken that fits") {
   ConvolvingGpu gpu;
   // Those before round f32, differ from run to run, need too much memory, or cannot be made.
-  CHECK((*gpu.convolutions->plan(small()))->engine() == 7);
-  CHECK((*gpu.convolutions->plan(small()))->workspace() == 36);
+  CHECK((*gpu.plan(small()))->engine() == 7);
+  CHECK((*gpu.plan(small()))->workspace() == 36);
   // Tensor cores have these types.
   for (const DType dtype : {DType::f64, DType::f16, DType::bf16})
-    CHECK((*gpu.convolutions->plan(small(dtype)))->engine() == 4);
+    CHECK((*gpu.plan(small(dtype)))->engine() == 4);
   // f32 is TF32 there.
-  ConvolvingGpu rounding("check=1", std::size_t{1} << 30, true);
+  ConvolvingGpu rounding("check=1", {.memory = std::size_t{1} << 30, .tf32 = true});
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16})
-    CHECK((*rounding.convolutions->plan(small(dtype)))->engine() == 4);
+    CHECK((*rounding.plan(small(dtype)))->engine() == 4);
   // An eighth of the memory is less than that workspace: the fallback needs none.
-  ConvolvingGpu tiny("check=1", 256);
-  CHECK((*tiny.convolutions->plan(small()))->engine() == 8);
+  ConvolvingGpu tiny("check=1", {.memory = 256});
+  CHECK((*tiny.plan(small()))->engine() == 8);
   for (const int engine : {1, 2, 3, 4, 5, 6}) {
     const EnvironmentVariable only("TROUPE_FAKE_CUDNN", "engine=" + std::to_string(engine));
     ConvolvingGpu without;
-    const Status status = without.convolutions->plan(small()).status();
+    const Status status = without.plan(small()).status();
     CHECK(status.code() == Code::unimplemented);
     CHECK(contains(status.message(), "no exact and deterministic way"));
     CHECK(contains(status.message(),
@@ -125,15 +136,15 @@ TEST_CASE("CUDA: plans of convolutions are made once, and leave nothing behind")
   const std::size_t before = descriptors();
   {
     ConvolvingGpu gpu;
-    const auto plan = *gpu.convolutions->plan(small());
-    CHECK(*gpu.convolutions->plan(small()) == plan);
+    const auto plan = *gpu.plan(small());
+    CHECK(*gpu.plan(small()) == plan);
     DnnConvolution other = small();
     other.align_x = 4;
-    CHECK(*gpu.convolutions->plan(other) != plan);
+    CHECK(*gpu.plan(other) != plan);
     std::vector<Convolutions::PlanPtr> found(4);
     std::vector<std::thread> threads;
     other.align_y = 4;
-    for (auto& one : found) threads.emplace_back([&] { one = *gpu.convolutions->plan(other); });
+    for (auto& one : found) threads.emplace_back([&] { one = *gpu.plan(other); });
     for (std::thread& thread : threads) thread.join();
     for (const auto& one : found) CHECK(one == found[0]);
     // What is refused for good is not asked again; what failed is.
@@ -141,14 +152,14 @@ TEST_CASE("CUDA: plans of convolutions are made once, and leave nothing behind")
     refused.images = 2, failed.images = 3;
     {
       const EnvironmentVariable none("TROUPE_FAKE_CUDNN", "none=1");
-      CHECK(gpu.convolutions->plan(refused).status().code() == Code::unimplemented);
+      CHECK(gpu.plan(refused).status().code() == Code::unimplemented);
     }
-    CHECK(gpu.convolutions->plan(refused).status().code() == Code::unimplemented);
+    CHECK(gpu.plan(refused).status().code() == Code::unimplemented);
     {
       const EnvironmentVariable broken("TROUPE_FAKE_CUDNN", "heuristics=5000");
-      CHECK(gpu.convolutions->plan(failed).status().code() == Code::internal);
+      CHECK(gpu.plan(failed).status().code() == Code::internal);
     }
-    CHECK(gpu.convolutions->plan(failed).ok());
+    CHECK(gpu.plan(failed).ok());
     // The plan outlives what is known of others.
     gpu.upload(gpu.x, kX, gpu.streams[0]);
     gpu.upload(gpu.filter, kFilter, gpu.streams[0]);
@@ -163,7 +174,7 @@ TEST_CASE("CUDA: a convolution that does not wait for its operands is reported")
   for (const bool waits : {true, false}) {
     CAPTURE(waits);
     ConvolvingGpu gpu;
-    const auto plan = *gpu.convolutions->plan(small());
+    const auto plan = *gpu.plan(small());
     gpu.upload(gpu.x, kX, gpu.streams[0]);
     gpu.upload(gpu.filter, kFilter, gpu.streams[0]);
     CHECK(gpu.run(*plan, gpu.streams[0]).ok());  // writes y and the workspace
@@ -184,17 +195,17 @@ TEST_CASE("CUDA: paddings at the wrong end, and layouts of another order, are fo
   gpu.upload(gpu.filter, kFilter, gpu.streams[0]);
   DnnConvolution turned = small();
   std::swap(turned.pad_before, turned.pad_after);
-  CHECK(gpu.run(**gpu.convolutions->plan(turned), gpu.streams[0]).ok());
+  CHECK(gpu.run(**gpu.plan(turned), gpu.streams[0]).ok());
   CHECK(gpu.download(gpu.streams[0]) != kY);
   DnnConvolution missing = small();
   missing.pad_after = {0, 0};
-  const Status mismatch = gpu.convolutions->plan(missing).status();
+  const Status mismatch = gpu.plan(missing).status();
   CHECK(contains(mismatch.text(), "cudnnBackendFinalize: CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH"));
 }
 
 TEST_CASE("CUDA: what a run of cuDNN must not be given is refused") {
   ConvolvingGpu gpu;
-  const auto plan = *gpu.convolutions->plan(small());
+  const auto plan = *gpu.plan(small());
   const auto run = [&](const DnnOperands& operands, void* space) {
     return gpu.convolutions->run(*plan, operands, space, gpu.streams[0]).text();
   };
@@ -208,6 +219,73 @@ TEST_CASE("CUDA: what a run of cuDNN must not be given is refused") {
   // Memory of the host shows when it runs.
   CHECK(run({gpu.pinned, filter, y}, ConvolvingGpu::at(gpu.space)) == "ok");
   CHECK(gpu.d().cuStreamSynchronize(gpu.streams[0]) == kIllegalAddress);
+}
+
+TEST_CASE("CUDA: of measured plans the fastest is taken, once, and kept on disk") {
+  char folder[] = "/tmp/troupe-choices-XXXXXX";
+  REQUIRE(mkdtemp(folder) != nullptr);
+  const Convolutions::Options options{
+      .memory = std::size_t{1} << 30, .measures = true, .kept = ImageCache(folder)};
+  // Engines 7 and 8 may be taken.
+  std::vector<std::int64_t> tried;
+  const auto plan = [&](ConvolvingGpu& gpu, const DnnConvolution& c, std::int64_t best) {
+    tried.clear();
+    return (*gpu.convolutions->plan(c,
+                                    [&](const ConvolutionPlan& p) -> Expected<double> {
+                                      tried.push_back(p.engine());
+                                      if (best == 0) return unavailable("none can be measured");
+                                      return p.engine() == best ? 1.5 : 2.5;
+                                    }))
+        ->engine();
+  };
+  using Engines = std::vector<std::int64_t>;
+  const auto files = [&] { return std::distance(std::filesystem::directory_iterator(folder), {}); };
+  DnnConvolution other = small();
+  other.images = 2;
+  {
+    ConvolvingGpu gpu("", options);
+    CHECK(plan(gpu, small(), 8) == 8);
+    CHECK(tried == Engines{7, 8});
+    CHECK(plan(gpu, small(), 7) == 8);
+    CHECK(tried.empty());
+    CHECK(plan(gpu, other, 7) == 7);
+    CHECK(files() == 2);
+    other.images = 3;
+    CHECK(plan(gpu, other, 0) == 7);  // as without
+  }
+  {
+    ConvolvingGpu again("", options);
+    CHECK(plan(again, small(), 7) == 8);
+    CHECK(tried.empty());
+  }
+  {
+    ConvolvingGpu smaller("", {.memory = 1 << 20, .measures = true, .kept = ImageCache(folder)});
+    CHECK(plan(smaller, small(), 7) == 7);  // another list
+    CHECK(tried == Engines{7, 8});
+  }
+  for (const auto& file : std::filesystem::directory_iterator(folder))
+    std::ofstream(file.path()) << "8 8";
+  ConvolvingGpu damaged("", options);
+  CHECK(plan(damaged, small(), 7) == 7);
+  CHECK(tried == Engines{7, 8});
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("CUDA: a plan is timed by runs, in order") {
+  ConvolvingGpu gpu;
+  const auto plan = *gpu.plan(small());
+  gpu.upload(gpu.x, kX, gpu.streams[0]);
+  gpu.upload(gpu.filter, kFilter, gpu.streams[0]);
+  const auto took =
+      gpu.convolutions->time(*plan, gpu.operands(), ConvolvingGpu::at(gpu.space), gpu.streams[0]);
+  REQUIRE_MESSAGE(took.ok(), took.status().text());
+  CHECK(*took >= 0);
+  CHECK(gpu.download(gpu.streams[0]) == kY);
+  CHECK(reports().empty());
+  const EnvironmentVariable broken("TROUPE_FAKE_CUDNN", "execute=5000");
+  CHECK_FALSE(
+      gpu.convolutions->time(*plan, gpu.operands(), ConvolvingGpu::at(gpu.space), gpu.streams[0])
+          .ok());
 }
 
 TEST_CASE("CUDA: a library of cuDNN's name that lacks a function, or is none, is unusable") {

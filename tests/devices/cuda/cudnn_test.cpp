@@ -140,6 +140,10 @@ TEST_CASE("CUDA: NVIDIA's cuDNN plans convolutions for a GPU that is only descri
   REQUIRE(exact.ok());
   REQUIRE(rounding.ok());
   CHECK(exact->engine() != rounding->engine());
+  const auto several = ConvolutionPlan::make_several(*library, c, h100, {kWorkspace}, 4);
+  REQUIRE(several.ok());
+  CHECK(several->size() == 4);
+  CHECK((*several)[0].engine() == exact->engine());
   // Some engine needs no workspace.
   const auto little = ConvolutionPlan::make(*library, square(28, 64, 32, 3, 1), h100, {});
   REQUIRE_MESSAGE(little.ok(), little.status().text());

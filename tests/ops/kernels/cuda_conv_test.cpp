@@ -3,6 +3,10 @@
 // hardware.
 #include <doctest/doctest.h>
 
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
 #include <thread>
 
 #include "devices/cuda/convolutions.hpp"
@@ -209,6 +213,36 @@ TEST_CASE("CUDA: cuDNN rounds f32 to TF32 where that is allowed") {
       run_on_gpu(ops::builtin(), *device, cases[0].node, cases[0].inputs).status();
   CHECK(status.code() == Code::invalid_argument);
   CHECK(contains(status.message(), "TROUPE_CUDA_TF32 is 'yes'"));
+}
+
+TEST_CASE("CUDA: measured choices of cuDNN have right results, and later devices take the same") {
+  char folder[] = "/tmp/troupe-choices-XXXXXX";
+  REQUIRE(mkdtemp(folder) != nullptr);
+  const EnvironmentVariable cache("TROUPE_CUDA_CACHE", folder), tune("TROUPE_CUDA_TUNE", "1");
+  const Settings settings;
+  Random random(50);
+  INFO("seed 50");
+  const auto cases =
+      cases_of(random, DType::f32, {2, 6, 6, 3}, {3, 3, 3, 4}, attributes({1, 1}, {1, 1}, 1, {}));
+  const auto choices = [&] {
+    return std::count_if(std::filesystem::directory_iterator(folder), {}, [](const auto& file) {
+      return contains(file.path().filename().string(), "cudnn-");
+    });
+  };
+  std::vector<Tensor> first;
+  for (const char* fake : {"check=1", "check=1,delay_us=100,seed=4"}) {
+    auto device = gpu_with(with_library(), fake);
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      check(*device, cases[i]);
+      const auto got = run_on_gpu(ops::builtin(), *device, cases[i].node, cases[i].inputs);
+      REQUIRE(got.ok());
+      if (first.size() == i) first.push_back((*got)[0].clone().value());
+      CHECK(Tensor::same((*got)[0], first[i]));
+    }
+    CHECK(choices() == 3);
+    CHECK(reports().empty());
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("CUDA: work of cuDNN is in the order of the stream, twice with the same bits") {
