@@ -47,9 +47,10 @@ class TimedEvent {
   EventHandle event_ = nullptr;
 };
 
-// The plan that took the least.
-std::size_t fastest(const std::vector<ConvolutionPlan>& plans, Convolutions::Trial trial) {
-  std::size_t best = 0;
+// The plan that took the least, if any could be measured.
+std::optional<std::size_t> fastest(const std::vector<ConvolutionPlan>& plans,
+                                   Convolutions::Trial trial) {
+  std::optional<std::size_t> best;
   std::optional<double> least;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Expected<double> took = trial(plans[i]);
@@ -99,14 +100,16 @@ Expected<Convolutions::PlanPtr> Convolutions::plan(const DnnConvolution& convolu
       best = *kept;
     } else {
       lock.unlock();  // a trial runs plans
-      best = fastest(*made, trial);
+      const auto measured = fastest(*made, trial);
       lock.lock();
       // Whoever was first has chosen, in this process or another.
       if (const auto known = plans_.find(convolution); known != plans_.end()) return known->second;
-      if (const auto kept = kept_choice(key, *made))
+      if (const auto kept = kept_choice(key, *made)) {
         best = *kept;
-      else
+      } else if (measured) {
+        best = *measured;
         options_.kept.write(key, fmt::format("{} {}", best, (*made)[best].engine()));
+      }
     }
   }
   if (plans_.size() == kMostConvolutions) plans_.clear();

@@ -14,10 +14,10 @@ Expected<LibraryChoice> choose_library(const LibraryWish& of, const Driver& driv
   const FoundLibrary found = look();
   std::string lacks;
   if (!found.status.ok()) {
-    lacks = found.lacks;
+    lacks = name + " is " + found.lacks;
     if (found.status.code() != Code::not_found)
       return failed_precondition(std::string(of.what) + " are computed by " + name +
-                                 ", which is unusable: " + lacks + "; " + variable +
+                                 ", which is unusable: " + found.lacks + "; " + variable +
                                  "=kernels does without it");
   } else if (driver.version != 0 && found.cuda_major > driver.version / 1000) {
     lacks = found.path + " is too new for the driver of CUDA " + version_text(driver.version);
@@ -25,9 +25,8 @@ Expected<LibraryChoice> choose_library(const LibraryWish& of, const Driver& driv
     lacks = found.path + " is not for " + (driver.fake ? "the fake driver" : "a GPU");
   }
   if (lacks.empty()) return LibraryChoice{true, !wish.empty(), name + " (" + found.path + ")"};
-  if (wish == of.word)
-    return failed_precondition(variable + "=" + wish + ": " + name + " is " + lacks);
-  return LibraryChoice{.text = "Troupe's kernels: " + name + " is " + lacks};
+  if (wish == of.word) return failed_precondition(variable + "=" + wish + ": " + lacks);
+  return LibraryChoice{.text = "Troupe's kernels: " + lacks};
 }
 
 }  // namespace troupe::cuda
