@@ -179,9 +179,11 @@ Status Cuda::prepare(std::span<Kernel* const> kernels) {
   std::vector<cuda::GpuKernel*> of_gpu;
   for (Kernel* kernel : kernels)
     if (auto* one = dynamic_cast<cuda::GpuKernel*>(kernel)) of_gpu.push_back(one);
-  for (const cuda::GpuKernel* kernel : of_gpu) {
+  for (cuda::GpuKernel* kernel : of_gpu) {
     if (kernel->multiplies()) TROUPE_TRY(choose_products());
-    if (kernel->convolves()) TROUPE_TRY(choose_convolutions());
+    if (!kernel->convolves()) continue;
+    TROUPE_TRY(choose_convolutions());
+    kernel->convolve_by_library(convolutions_ != nullptr);
   }
   return programs_->prepare(of_gpu);
 }

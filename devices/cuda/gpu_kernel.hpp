@@ -44,8 +44,10 @@ class GpuKernel : public Kernel {
   // Whether it has products of matrices computed by the device's library, if it has one
   // (CudaDevice::products).
   virtual bool multiplies() const { return false; }
-  // The same of convolutions (CudaDevice::convolutions).
+  // The same of convolutions (CudaDevice::convolutions). A kernel that convolves is told whether
+  // there is such a library before it is asked for its functions.
   virtual bool convolves() const { return false; }
+  virtual void convolve_by_library(bool) {}
 };
 
 // How many threads a launch has.

@@ -35,8 +35,12 @@ class Conv final : public DeviceKernel {
                                            {"troupe::formula::SumOf", element_type(dtype_)})},
                    copy_strided_function(dtype_)} {}
 
-  std::span<GpuFunction> functions() override { return functions_; }
+  // The last one moves filters for the library.
+  std::span<GpuFunction> functions() override {
+    return std::span(functions_).first(has_library_ ? 3 : 2);
+  }
   bool convolves() const override { return true; }
+  void convolve_by_library(bool library) override { has_library_ = library; }
 
   Status compute(KernelContext& ctx) override {
     const bool of_input = of_ == ConvolutionOf::dx, of_filter = of_ == ConvolutionOf::dfilter;
@@ -164,6 +168,7 @@ class Conv final : public DeviceKernel {
   const DType dtype_;
   const WindowAttrs window_;
   std::array<GpuFunction, 3> functions_;
+  bool has_library_ = false;
 };
 
 }  // namespace
