@@ -142,7 +142,7 @@ struct Library {
   std::set<const void*> live;
 };
 Library& library() {
-  static Library it;
+  static Library& it = *new Library;  // devices of a test may end after all statics here
   return it;
 }
 bool usable(const Descriptor* d, int kind) {
