@@ -86,7 +86,9 @@ Status sequence_grad_shape(InferenceContext& c) {
   return ok_status();
 }
 
-// The ops here as graphs of single steps, for derivatives that they do not compute themselves.
+// The ops here as graphs of single steps, for derivatives that they do not compute themselves: of
+// short sequences, as the graph grows with the steps.
+constexpr std::int64_t kMostUnrolled = 64;
 struct Unrolled {
   GraphBuilder& g;
   std::int64_t steps;
@@ -137,7 +139,7 @@ struct Unrolled {
   }
 };
 
-// The same as loops, for any number of steps.
+// The same as loops, whose graphs hold the nodes of one step.
 struct Looped {
   static Output product(Output a, Output b, bool transpose_a, bool transpose_b) {
     return a.graph().add("MatMul", {a, b},
@@ -205,9 +207,10 @@ struct Looped {
 // gradient for them.
 std::vector<Output> sequence_grad(GradContext& c) {
   const std::int64_t steps = c.int_attr("steps");
+  const bool loops = steps == kAnySteps || steps > kMostUnrolled;
   if (c.g.node(c.dy[2].node()).op != "ZerosLike")
     return gradient_through(c, [&](const std::vector<Output>& x) {
-      return steps == kAnySteps ? Looped::forward(x) : Unrolled{c.g, steps}.forward(x);
+      return loops ? Looped::forward(x) : Unrolled{c.g, steps}.forward(x);
     });
   return c.g
       .add(NodeSpec{.op = "LstmSequenceGrad",
@@ -218,8 +221,9 @@ std::vector<Output> sequence_grad(GradContext& c) {
 
 std::vector<Output> sequence_grad_grad(GradContext& c) {
   const std::int64_t steps = c.int_attr("steps");
+  const bool loops = steps == kAnySteps || steps > kMostUnrolled;
   return gradient_through(c, [&](const std::vector<Output>& x) {
-    return steps == kAnySteps ? Looped::backward(x) : Unrolled{c.g, steps}.backward(x);
+    return loops ? Looped::backward(x) : Unrolled{c.g, steps}.backward(x);
   });
 }
 

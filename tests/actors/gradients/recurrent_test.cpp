@@ -182,6 +182,13 @@ TEST_CASE("a GRU step by step and in a loop: values and derivatives are the same
   check_all_ways<nn::Gru>();
 }
 
+TEST_CASE("the derivatives of a long LSTM in one node take no more graph for more steps") {
+  const auto nodes = [](std::int64_t time) {
+    return Program<nn::Lstm>(nn::OverTime::fused, {time, kBatch, kIn}).g.def().nodes.size();
+  };
+  CHECK(nodes(1000) == nodes(100));
+}
+
 TEST_CASE("a sequence of no steps ends in the state in which it begins") {
   check_no_steps<nn::Lstm>();
   check_no_steps<nn::Gru>();
