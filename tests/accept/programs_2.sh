@@ -10,7 +10,7 @@ peer=1
 if [[ ${ONLY:-values} == values ]]; then
   echo "== values and gradients =="
   expect "ops compute what PyTorch, NumPy and SciPy do" cases ops \
-    "functions of numbers*,arrays are rearranged*,segments are folded*,linear algebra computes*,networks and pictures*,losses compute*,optimizers make*"
+    "functions of numbers*,arrays are rearranged*,segments are folded*,linear algebra computes*,networks and pictures*,losses compute*,optimizers make*,complex numbers*"
   expect "each op, with every hostile number" cases ops "each op that programs of others use*"
   figure "bytes of the numbers" "$(cat tests/golden/ops/*.txt | wc -c)"
   if ((peer)); then

@@ -8,15 +8,35 @@ WIDE = ("f32", "f64")
 SIGNED = ("i8", "i16", "i32", "i64")
 INTEGERS = SIGNED + ("u8", "u16", "u32", "u64")
 ANY = FLOATS + INTEGERS + ("bool",)
-TORCH = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16}
+COMPLEX = ("c64", "c128")
+TORCH = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
+         "c64": torch.complex64, "c128": torch.complex128}
 
 
 def is_float(dtype):
     return dtype in FLOATS
 
 
+def is_complex(dtype):
+    return dtype in COMPLEX
+
+
+def part_of(dtype):
+    """The type of the parts of a complex number; of any other it is the type itself."""
+    return {"c64": "f32", "c128": "f64"}.get(dtype, dtype)
+
+
+def of_parts(re, im):
+    """re + i im as it is: 1j * inf has a part that is NaN."""
+    z = np.empty(np.shape(re), np.complex128)
+    z.real, z.imag = re, im
+    return z
+
+
 def rounded(values, dtype):
     """As f64 numbers that `dtype` has."""
+    if is_complex(dtype):
+        return of_parts(rounded(values.real, part_of(dtype)), rounded(values.imag, part_of(dtype)))
     wide = torch.as_tensor(np.asarray(values, dtype=np.float64))
     return wide.to(TORCH[dtype]).to(torch.float64).numpy()
 
@@ -37,6 +57,8 @@ def wrapped(value, dtype):
 
 def hostile(dtype):
     """Sets of numbers that inputs must have; a string is a rule for values that are drawn."""
+    if is_complex(dtype):
+        return hostile(part_of(dtype))
     if dtype == "bool":
         return [[0], [1], [0, 1], "ties"]
     if not is_float(dtype):
@@ -57,6 +79,10 @@ class Draw:
         self.dtype, self.random = dtype, np.random.default_rng(seed)
 
     def numbers(self, shape, low=-2.0, high=2.0):
+        if is_complex(self.dtype):
+            part = Draw(part_of(self.dtype), 0)
+            part.random = self.random
+            return of_parts(part.numbers(shape, low, high), part.numbers(shape, low, high))
         if self.dtype == "bool":
             return np.asarray(self.random.integers(0, 2, shape))
         if not is_float(self.dtype):
@@ -69,7 +95,19 @@ class Draw:
         return rounded(short(drawn) if drawn.size else drawn, self.dtype)
 
     def with_hostile(self, array, rule):
-        """Some elements replaced, in any places."""
+        """Some elements replaced, in any places; of complex ones a part or both."""
+        if is_complex(self.dtype):
+            if rule == "ties":
+                array = np.array(array, np.complex128)
+                flat = array.reshape(-1)
+                flat[: flat.size // 2 + 1] = flat[:1]
+                return array
+            part = Draw(part_of(self.dtype), 0)
+            part.random = self.random
+            which = int(self.random.integers(3))
+            re = part.with_hostile(array.real, rule) if which != 1 else array.real
+            im = part.with_hostile(array.imag, rule) if which != 0 else array.imag
+            return of_parts(re, im)
         array = np.array(array, dtype=np.float64 if is_float(self.dtype) else object)
         flat = array.reshape(-1)
         if flat.size == 0:

@@ -35,6 +35,16 @@ inline constexpr const char* kDecay =
 inline constexpr const char* kNorm =
     "the norm of the largest and of the least number overflows or is 0";
 
+inline constexpr const char* kInfinity =
+    "as in C an infinity times what is not zero is an infinity, and a number divided by it is "
+    "zero; "
+    "PyTorch has NaN for both";
+inline constexpr const char* kBelow =
+    "the quotient is below the normal numbers; PyTorch makes it zero or NaN, or has more digits";
+inline constexpr const char* kTransform =
+    "what is not finite spreads to all elements that it is added to; how, the order of sums "
+    "decides";
+
 inline constexpr GoldenException kGoldenExceptions[] = {
     {"MatrixInverse", "", "values", "inf", kNotFinite},
     {"MatrixDeterminant", "", "values", "inf", kNotFinite},
@@ -89,6 +99,60 @@ inline constexpr GoldenException kGoldenExceptions[] = {
     {"Qr", "f64", "values", "largest", kOverflow},
     {"Cholesky", "f64", "gradients", "largest", kOverflow},
     {"Qr", "f32", "gradients", "epsilon", kDependent},
+    {"Mul", "c64", "values", "inf", kInfinity},
+    {"Mul", "c128", "values", "inf", kInfinity},
+    {"Square", "c128", "values", "inf", kInfinity},
+    {"Div", "c64", "values", "inf", kInfinity},
+    {"Div", "c128", "values", "inf", kInfinity},
+    {"Reciprocal", "c64", "values", "inf", kInfinity},
+    {"Reciprocal", "c128", "values", "inf", kInfinity},
+    {"Prod", "c64", "values", "inf", kInfinity},
+    {"Prod", "c128", "values", "inf", kInfinity},
+    {"MatMul", "c64", "values", "inf", kInfinity},
+    {"MatMul", "c128", "values", "inf", kInfinity},
+    {"BatchMatMul", "c64", "values", "inf", kInfinity},
+    {"BatchMatMul", "c128", "values", "inf", kInfinity},
+    {"Div", "c64", "gradients", "inf", kInfinity},
+    {"Div", "c128", "gradients", "inf", kInfinity},
+    {"Pow", "c64", "gradients", "inf", kInfinity},
+    {"Pow", "c128", "gradients", "inf", kInfinity},
+    {"Square", "c64", "gradients", "inf", kInfinity},
+    {"Square", "c128", "gradients", "inf", kInfinity},
+    {"Sqrt", "c64", "gradients", "inf", kInfinity},
+    {"Sqrt", "c128", "gradients", "inf", kInfinity},
+    {"Cos", "c128", "gradients", "inf", kInfinity},
+    {"Sinh", "c64", "gradients", "inf", kInfinity},
+    {"Sinh", "c128", "gradients", "inf", kInfinity},
+    {"Cosh", "c64", "gradients", "inf", kInfinity},
+    {"Reciprocal", "c64", "gradients", "-0", kInfinity},
+    {"Reciprocal", "c128", "gradients", "-0", kInfinity},
+    {"Div", "c64", "gradients", "least", kOverflow},
+    {"Div", "c128", "gradients", "least", kOverflow},
+    {"Pow", "c64", "gradients", "largest", kOverflow},
+    {"Pow", "c128", "gradients", "largest", kOverflow},
+    {"MatMul", "c64", "values", "largest", kOverflow},
+    {"MatMul", "c128", "values", "largest", kOverflow},
+    {"Log", "c128", "gradients", "largest", kBelow},
+    {"Reciprocal", "c128", "values", "largest", kBelow},
+    {"Div", "c128", "values", "largest", kOverflow},
+    {"Angle", "c128", "gradients", "largest", kBelow},
+    {"Angle", "c128", "gradients", "least", kOverflow},
+    {"ComplexAbs", "c64", "gradients", "least", kBelow},
+    {"FFT", "", "values", "inf", kTransform},
+    {"FFT2D", "", "values", "inf", kTransform},
+    {"FFT3D", "", "values", "inf", kTransform},
+    {"IFFT", "", "values", "inf", kTransform},
+    {"IFFT2D", "", "values", "inf", kTransform},
+    {"IFFT3D", "", "values", "inf", kTransform},
+    {"RFFT", "", "values", "inf", kTransform},
+    {"RFFT2D", "", "values", "inf", kTransform},
+    {"RFFT3D", "", "values", "inf", kTransform},
+    {"IRFFT", "", "values", "inf", kTransform},
+    {"IRFFT2D", "", "values", "inf", kTransform},
+    {"IRFFT3D", "", "values", "inf", kTransform},
+    {"IRFFT", "", "values", "nan", kTransform},
+    {"RFFT", "", "values", "largest", kOverflow},
+    {"RFFT2D", "", "values", "largest", kOverflow},
     // Which of these come up depends on the machine: it decides what is added to what.
     {"conv1d", "", "values", "nan", kPadding},
     {"conv1d", "", "values", "inf", kPadding},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -41,6 +42,21 @@ T value_of(std::string_view text) {
     return number_of<double>(text);
   else
     return T(float(number_of<double>(text)));
+}
+
+template <class T>
+std::complex<T> complex_of(std::string_view text) {
+  const auto parts = golden_parts(text);
+  if (parts.size() != 2) throw Error(invalid_argument("no complex number: " + std::string(text)));
+  return {value_of<T>(parts[0]), value_of<T>(parts[1])};
+}
+
+// f of a value of the type, which may be complex.
+template <class F>
+auto with_any(DType dtype, F&& f) {
+  if (dtype == DType::c64) return f(std::complex<float>());
+  if (dtype == DType::c128) return f(std::complex<double>());
+  return with_type(dtype, std::forward<F>(f));
 }
 
 std::vector<std::int64_t> integers_of(std::string_view text) {
@@ -116,17 +132,25 @@ bool is_one_of(double got, std::string_view wanted, double tolerance, double sca
   return got >= low && got <= high;
 }
 
+bool same_bits_or_nan(double got, double want) {
+  return std::isnan(got) ? std::isnan(want)
+                         : got == want && std::signbit(got) == std::signbit(want);
+}
+
+// The scale of a rule, beside the size of the largest input.
+double scale_of(const GoldenTensor& want, GoldenBlock::Rule rule, double scale) {
+  if (rule != GoldenBlock::Rule::sum) return rule == GoldenBlock::Rule::near ? 1 : 0;
+  for (std::string_view text : want.values)
+    for (std::string_view part : golden_parts(text.substr(0, text.find('/'))))
+      if (const double value = std::abs(number_of<double>(part)); std::isfinite(value))
+        scale = std::max(scale, value);
+  return scale;
+}
+
 template <class T>
 std::string float_difference(const Tensor& got, const GoldenTensor& want, GoldenBlock::Rule rule,
                              double tolerance, double scale) {
-  const auto first = [](std::string_view text) {
-    return number_of<double>(text.substr(0, text.find('/')));
-  };
-  if (rule != GoldenBlock::Rule::sum) scale = rule == GoldenBlock::Rule::near ? 1 : 0;
-  if (rule == GoldenBlock::Rule::sum)
-    for (std::string_view text : want.values)
-      if (const double value = std::abs(first(text)); std::isfinite(value))
-        scale = std::max(scale, value);
+  scale = scale_of(want, rule, scale);
   // Below its normal numbers a type has a fixed number of them.
   constexpr double step = std::is_same_v<T, double>  ? 0x1p-1074
                           : std::is_same_v<T, float> ? 0x1p-149
@@ -138,9 +162,7 @@ std::string float_difference(const Tensor& got, const GoldenTensor& want, Golden
     bool same = false;
     if (rule == GoldenBlock::Rule::exact) {
       const T wanted = value_of<T>(want.values[i]);
-      same = std::isnan(value)
-                 ? std::isnan(double(wanted))
-                 : value == double(wanted) && std::signbit(value) == std::signbit(double(wanted));
+      same = same_bits_or_nan(value, double(wanted));
     } else {
       same = is_one_of(value, want.values[i], tolerance, std::max(scale, 2 * step / tolerance));
     }
@@ -149,7 +171,50 @@ std::string float_difference(const Tensor& got, const GoldenTensor& want, Golden
   return {};
 }
 
+bool near(std::complex<double> got, std::complex<double> want, double tolerance, double scale) {
+  const auto infinite = [](std::complex<double> z) {
+    return std::isinf(z.real()) || std::isinf(z.imag());
+  };
+  const auto nan = [](std::complex<double> z) {
+    return std::isnan(z.real()) || std::isnan(z.imag());
+  };
+  if (infinite(got) || infinite(want)) return infinite(got) && infinite(want);
+  if (nan(got) || nan(want)) return nan(got) && nan(want);
+  // The distance of two numbers of the largest size would overflow.
+  const double size = std::max(std::hypot(want.real(), want.imag()), scale);
+  const auto part = [&](double a, double b) {
+    return std::abs(a / 2 - b / 2) <= tolerance * size / 2;
+  };
+  return got == want || (part(got.real(), want.real()) && part(got.imag(), want.imag()));
+}
+
+template <class R>
+std::string complex_difference(const Tensor& got, const GoldenTensor& want, GoldenBlock::Rule rule,
+                               double tolerance, double scale) {
+  scale = std::max(scale_of(want, rule, scale),
+                   2 * double(std::numeric_limits<R>::denorm_min()) / tolerance);
+  for (std::size_t i = 0; i < want.values.size(); ++i) {
+    const std::complex<R> typed = got.data<std::complex<R>>()[i];
+    const std::complex<double> value(typed.real(), typed.imag());
+    bool same = false;
+    if (rule == GoldenBlock::Rule::exact) {
+      const auto wanted = complex_of<R>(want.values[i]);
+      same = same_bits_or_nan(value.real(), wanted.real()) &&
+             same_bits_or_nan(value.imag(), wanted.imag());
+    } else {
+      for (std::string_view text : split(want.values[i], '/'))
+        same = same || near(value, complex_of<double>(text), tolerance, scale);
+    }
+    if (!same)
+      return fmt::format("element {} is {},{} for {}", i, value.real(), value.imag(),
+                         want.values[i]);
+  }
+  return {};
+}
+
 }  // namespace
+
+std::vector<std::string_view> golden_parts(std::string_view value) { return split(value, ','); }
 
 GoldenAttrs::GoldenAttrs(std::string_view text) {
   if (text.empty()) return;
@@ -171,9 +236,13 @@ std::vector<std::int64_t> GoldenAttrs::integers(std::string_view name) const {
 Tensor GoldenTensor::make(DType dtype) const {
   if (letter) dtype = letter == 'i' ? DType::i32 : letter == 'l' ? DType::i64 : DType::bool_;
   Tensor t = value_or_throw(Tensor::make(dtype, Shape(dims)));
-  with_type(dtype, [&](auto kind) {
+  with_any(dtype, [&](auto kind) {
     using T = decltype(kind);
-    for (std::size_t i = 0; i < values.size(); ++i) t.mutable_data<T>()[i] = value_of<T>(values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if constexpr (requires { typename T::value_type; })
+        t.mutable_data<T>()[i] = complex_of<typename T::value_type>(values[i]);
+      else
+        t.mutable_data<T>()[i] = value_of<T>(values[i]);
   });
   return t;
 }
@@ -206,8 +275,9 @@ GoldenFile read_goldens(const std::string& path) {
 double largest(const GoldenTensor& t) {
   double size = 0;
   for (std::string_view text : t.values)
-    if (const auto value = parse_number<double>(text); value && std::isfinite(*value))
-      size = std::max(size, std::abs(*value));
+    for (std::string_view part : golden_parts(text))
+      if (const auto value = parse_number<double>(part); value && std::isfinite(*value))
+        size = std::max(size, std::abs(*value));
   return size;
 }
 
@@ -215,9 +285,11 @@ std::string difference(const Tensor& got, const GoldenTensor& want, GoldenBlock:
                        double tolerance, double scale) {
   if (!std::ranges::equal(got.shape().dims(), want.dims))
     return fmt::format("the shape is {} for {}", got.shape().text(), Shape(want.dims).text());
-  return with_type(got.dtype(), [&](auto kind) -> std::string {
+  return with_any(got.dtype(), [&](auto kind) -> std::string {
     using T = decltype(kind);
-    if constexpr (std::is_integral_v<T>) {
+    if constexpr (requires { typename T::value_type; }) {
+      return complex_difference<typename T::value_type>(got, want, rule, tolerance, scale);
+    } else if constexpr (std::is_integral_v<T>) {
       for (std::size_t i = 0; i < want.values.size(); ++i)
         if (got.data<T>()[i] != value_of<T>(want.values[i]))
           return fmt::format("element {} is {} for {}", i, got.data<T>()[i], want.values[i]);

@@ -58,7 +58,9 @@ struct GoldenFile {
 // Throws Error for a file that is not there or not of that form.
 GoldenFile read_goldens(const std::string& path);
 
-// The size of the largest finite number.
+// The real numbers that the text of a value stands for: one, or the two parts of a complex one.
+std::vector<std::string_view> golden_parts(std::string_view value);
+// The size of the largest finite number, or part of one.
 double largest(const GoldenTensor& t);
 // Whether `got` is what the file says: "" or where it is not. `tolerance` is for floats, `scale`
 // the size of the largest input.
