@@ -20,7 +20,8 @@ Expected<std::unique_ptr<Kernel>> kernel_of(const OpTable& ops, NodeDef node, DT
 
 // As on a CPU, contributions of other types are not divided.
 bool can_divide(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 || dtype == DType::i64;
+  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 || dtype == DType::i64 ||
+         is_complex(dtype);
 }
 
 }  // namespace
@@ -52,7 +53,8 @@ Expected<Tensor> DeviceJoin::mean(std::vector<Tensor> parts, Lanes& lanes) const
 Expected<Tensor> DeviceJoin::rows(std::vector<Tensor> parts, Lanes& lanes) const {
   const std::size_t n = parts.size();
   TROUPE_TRY(Tensor all, result(*concat_, std::move(parts), lanes));
-  return is_float(dtype_) ? quotient(std::move(all), n, lanes) : Expected<Tensor>(std::move(all));
+  return is_trainable(dtype_) ? quotient(std::move(all), n, lanes)
+                              : Expected<Tensor>(std::move(all));
 }
 
 Expected<Tensor> DeviceJoin::quotient(Tensor x, std::size_t n, Lanes& lanes) const {

@@ -45,11 +45,12 @@ Expected<Tensor> join(Tensor first, const std::vector<Tensor>& others, bool mean
     copy_into(room, sum);
     sum = std::move(room);
   }
-  std::int64_t n = sum.elements();
-  T* out = sum.mutable_data<T>();
+  const auto n = std::int64_t(sum.bytes() / sizeof(T));  // two of each complex number
+  T* out = static_cast<T*>(sum.mutable_raw());
   lanes.parallel(std::max<std::int64_t>(1, (n + kChunk - 1) / kChunk), [&](std::int64_t c) {
     std::int64_t begin = c * kChunk, end = std::min(n, begin + kChunk);
-    for (const Tensor& other : others) add_into(out, other.data<T>(), begin, end);
+    for (const Tensor& other : others)
+      add_into(out, static_cast<const T*>(other.raw()), begin, end);
     if (mean) divide(out, std::int64_t(others.size() + 1), begin, end);
   });
   return sum;
@@ -59,8 +60,10 @@ Expected<Tensor> join(Tensor first, const std::vector<Tensor>& others, bool mean
                       Device& device, Lanes& lanes, const std::string& node) {
   switch (first.dtype()) {
     case DType::f32:
+    case DType::c64:
       return join<float>(std::move(first), others, mean, std::move(room), device, lanes);
     case DType::f64:
+    case DType::c128:
       return join<double>(std::move(first), others, mean, std::move(room), device, lanes);
     case DType::i32:
       return join<std::int32_t>(std::move(first), others, mean, std::move(room), device, lanes);
@@ -105,8 +108,11 @@ Tensor rows_on_host(std::vector<std::vector<Tensor>>& contributions, std::size_t
     each[o] = Tensor();
   }
   const auto n = std::int64_t(contributions.size());
-  if (all.dtype() == DType::f32) divide(all.mutable_data<float>(), n, 0, all.elements());
-  if (all.dtype() == DType::f64) divide(all.mutable_data<double>(), n, 0, all.elements());
+  const auto mean = [&]<class T>(T) {
+    divide(static_cast<T*>(all.mutable_raw()), n, 0, std::int64_t(all.bytes() / sizeof(T)));
+  };
+  if (all.dtype() == DType::f32 || all.dtype() == DType::c64) mean(float());
+  if (all.dtype() == DType::f64 || all.dtype() == DType::c128) mean(double());
   return all;
 }
 

@@ -91,7 +91,7 @@ struct ApplyAdamOptions {
 // ApplyAdam: t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= lr
 // sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon); step = t. m and v have the shape of
 // var, step is an i64 scalar. A gradient whose square overflows (in f32 above 1.8e19) makes v
-// infinite and all later updates 0.
+// infinite and all later updates 0. Of a complex variable each part is a number of its own.
 Op apply_adam(Output var, Output m, Output v, Output step, Output lr, Output beta1, Output beta2,
     Output epsilon, Output grad, const ApplyAdamOptions& options = {}, Site site = Site::here());
 

@@ -31,7 +31,7 @@ Output declare(GraphBuilder& g, std::string_view name, DType dtype, const Partia
                 {"shape", shape},
                 {"container", options.container},
                 {"shared_name", options.shared_name},
-                {"trainable", options.trainable && is_float(dtype)}};
+                {"trainable", options.trainable && is_trainable(dtype)}};
   return g.add(std::move(node)).output();
 }
 

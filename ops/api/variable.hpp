@@ -80,8 +80,8 @@ Op scatter_update(const Variable& v, Output indices, Output rows, Site site = Si
 // Removes duplicates: handles with equal name and container are one variable. Keeps the first.
 std::vector<Variable> distinct(const std::vector<Variable>& variables, Site site = Site::here());
 
-// The graph's trainable variables of floating dtype, in the order of creation: what optimizers
-// change by default.
+// The graph's trainable variables of floating or complex dtype, in the order of creation: what
+// optimizers change by default.
 std::vector<Variable> trainable_variables(GraphBuilder& g);
 
 // A node that completes when all `ops` have. Throws Error if one of them is empty.

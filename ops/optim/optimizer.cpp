@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <map>
 #include <optional>
 #include <set>
@@ -37,6 +38,12 @@ void check_rate(const char* name, const Output& number, const Site& site) {
       break;
     case DType::bf16:
       value = double(float(tensor->item<bfloat16>()));
+      break;
+    case DType::c64:
+      value = double(tensor->item<std::complex<float>>().real());
+      break;
+    case DType::c128:
+      value = tensor->item<std::complex<double>>().real();
       break;
     default:
       return;
@@ -138,6 +145,10 @@ class Parameter::Shared {
     }
     const Output value =
         rate.schedule() == nullptr ? rate.value().output() : (*rate.schedule())(updates_before());
+    if (is_complex(value.dtype()))
+      throw Error(invalid_argument("the rate '" + std::string(name) +
+                                   "' of an optimizer is a real number, also of complex variables")
+                      .at(site));
     return value.dtype() == beside.dtype() ? value : cast(value, beside.dtype(), site);
   }
 

@@ -24,8 +24,8 @@ Status adapt(KernelContext& c) {
   std::int64_t& t = *count.bring(0, 1);
   t = formula::Add()(t, std::int64_t{1});
   std::array<const T*, 5> scalars{};
-  for (int i = 0; i < 4; ++i) scalars[std::size_t(i)] = c.input(4 + i).data<T>();
-  if (Decays) scalars[4] = c.input(kRows ? 8 : 9).data<T>();
+  for (int i = 0; i < 4; ++i) scalars[std::size_t(i)] = parts_of<T>(c.input(4 + i));
+  if (Decays) scalars[4] = parts_of<T>(c.input(kRows ? 8 : 9));
   const auto step = formula::AdamStep<T, Decays>::of(scalars.data(), t);
   TROUPE_TRY((update_by<T, kRows>(c, Decays && kRows ? 9 : 8, step, var, m, v)));
   c.set_output(0, var.take());
@@ -37,15 +37,16 @@ Status adapt(KernelContext& c) {
 
 template <bool Decays, bool kRows = false>
 Status adapt_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? adapt<float, Decays, kRows>(c)
-                                          : adapt<double, Decays, kRows>(c);
+  return with_parts(c.input(0).dtype(), [&](auto tag) {
+    return adapt<typename decltype(tag)::type, Decays, kRows>(c);
+  });
 }
 
 OpDef adam(std::string name, std::string doc) {
   return {.name = std::move(name),
           .in = {"var: resource", "m: resource", "v: resource", "step: resource of i64", "lr",
                  "beta1", "beta2", "epsilon", "grad"},
-          .types = "f32 f64",
+          .types = kRealsAndComplex,
           .reduce = {"grad"},
           .combine = Combine::mean,
           .doc = std::move(doc)};
@@ -59,7 +60,8 @@ TROUPE_OPS(adam) {
               "t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= lr "
               "sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon); step = t. m and v have "
               "the shape of var, step is an i64 scalar. A gradient whose square overflows (in f32 "
-              "above 1.8e19) makes v infinite and all later updates 0."));
+              "above 1.8e19) makes v infinite and all later updates 0. Of a complex variable each "
+              "part is a number of its own."));
   OpDef decaying = adam(
       "ApplyAdamW",
       "t = step + 1; m += (1 - beta1) (grad - m); v += (1 - beta2) (grad^2 - v); var -= lr * decay "
@@ -71,6 +73,7 @@ TROUPE_OPS(adam) {
   OpDef lazy = {.name = "ApplySparseAdam",
                 .in = {"var: resource", "m: resource", "v: resource", "step: resource of i64", "lr",
                        "beta1", "beta2", "epsilon"},
+                .types = kRealsAndComplex,
                 .doc =
                     "ApplyAdam for the places that `rows` are for alone, by their `indices`: m, v "
                     "and var of all others keep their values, although step = t counts for "

@@ -41,7 +41,7 @@ template <class T, class Op>
 Status accumulate(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   auto add = [](T& x, T value) { x = Op()(x, value); };
-  update_elements(c, c.input(1).data<T>(), add, var);
+  update_elements(c, parts_of<T>(c.input(1)), add, var);
   c.set_output(0, var.take());
   return ok_status();
 }
@@ -50,8 +50,10 @@ template <class Op>
 Status accumulate_any(KernelContext& c) {
   switch (c.input(1).dtype()) {
     case DType::f32:
+    case DType::c64:
       return accumulate<float, Op>(c);
     case DType::f64:
+    case DType::c128:
       return accumulate<double, Op>(c);
     case DType::i32:
       return accumulate<std::int32_t, Op>(c);
@@ -87,7 +89,7 @@ TROUPE_OPS(assign) {
   const auto accumulation = [](std::string name, std::string doc) {
     return OpDef{.name = std::move(name),
                  .in = {"var: resource", "value"},
-                 .types = "f32 f64 i32 i64",
+                 .types = "f32 f64 i32 i64 c64 c128",
                  .reduce = {"value"},
                  .combine = Combine::sum,
                  .doc = std::move(doc)};

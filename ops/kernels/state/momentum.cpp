@@ -22,8 +22,9 @@ Status push(KernelContext& c) {
 
 template <bool Nesterov, bool kRows>
 Status push_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? push<float, Nesterov, kRows>(c)
-                                          : push<double, Nesterov, kRows>(c);
+  return with_parts(c.input(0).dtype(), [&](auto tag) {
+    return push<typename decltype(tag)::type, Nesterov, kRows>(c);
+  });
 }
 
 template <bool kRows>
@@ -38,7 +39,7 @@ TROUPE_OPS(momentum) {
   add_update<make_momentum<false>, cuda::momentum>(
       r, {.name = "ApplyMomentum",
           .in = {"var: resource", "accum: resource", "lr", "grad", "momentum"},
-          .types = "f32 f64",
+          .types = kRealsAndComplex,
           .attrs = {"nesterov: bool = false"},
           .reduce = {"grad"},
           .combine = Combine::mean,
@@ -48,6 +49,7 @@ TROUPE_OPS(momentum) {
       r,
       {.name = "ApplySparseMomentum",
        .in = {"var: resource", "accum: resource", "lr", "momentum"},
+       .types = kRealsAndComplex,
        .attrs = {"nesterov: bool = false"},
        .doc = "ApplyMomentum for the places that `rows` are for alone, by their `indices`: accum "
               "and var of all others keep their values. Rows of one place are added up. An index "

@@ -19,7 +19,8 @@ Status descend(KernelContext& c) {
 
 template <bool kRows>
 Status descend_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? descend<float, kRows>(c) : descend<double, kRows>(c);
+  return with_parts(c.input(0).dtype(),
+                    [&](auto tag) { return descend<typename decltype(tag)::type, kRows>(c); });
 }
 
 }  // namespace
@@ -28,7 +29,7 @@ TROUPE_OPS(sgd) {
   add_update<kernel<descend_any<false>>, cuda::descend>(
       r, {.name = "ApplyGradientDescent",
           .in = {"var: resource", "lr", "grad"},
-          .types = "f32 f64",
+          .types = kRealsAndComplex,
           .reduce = {"grad"},
           .combine = Combine::mean,
           .doc = "var -= lr * grad, with the mean of the replicas' gradients."});
@@ -36,6 +37,7 @@ TROUPE_OPS(sgd) {
       r,
       {.name = "ApplySparseGradientDescent",
        .in = {"var: resource", "lr"},
+       .types = kRealsAndComplex,
        .doc = "ApplyGradientDescent with a gradient that is 0 except for `rows` at `indices`; rows "
               "with the same index are added up. An index out of range is an error."});
 }

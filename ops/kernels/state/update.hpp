@@ -12,6 +12,7 @@
 
 #include "devices/chunks.hpp"
 #include "graph/control/state/state_ops.hpp"
+#include "ops/kernels/support/types.hpp"
 #include "ops/op.hpp"
 
 namespace troupe {
@@ -67,10 +68,35 @@ void add_update(OpTable& table, const OpDef& def) {
   add_write<only_when<kRule>>(table, only_when(def));
 }
 
-// The value of scalar operand `i`.
+// A rule computes with the parts of complex numbers: to it a complex tensor is one of real numbers
+// with twice as many elements, as PyTorch's view_as_real makes of it. T is the type of the parts.
+template <class T>
+bool has_parts(const Tensor& t) {
+  if constexpr (std::is_floating_point_v<T>) return t.dtype() == dtype_of<std::complex<T>>;
+  return false;
+}
+template <class T>
+const T* parts_of(const Tensor& t) {
+  if (has_parts<T>(t)) return static_cast<const T*>(t.raw());
+  return t.data<T>();
+}
+template <class T>
+T* mutable_parts_of(Tensor& t) {
+  if (has_parts<T>(t)) return static_cast<T*>(t.mutable_raw());
+  return t.mutable_data<T>();
+}
+// f<T>() with the T in which a rule computes for variables of `dtype`: f32 f64 c64 c128.
+template <class F>
+Status with_parts(DType dtype, F&& f) {
+  if (dtype == DType::f32 || dtype == DType::c64) return f(TypeTag<float>{});
+  return f(TypeTag<double>{});
+}
+inline constexpr const char* kRealsAndComplex = "f32 f64 c64 c128";
+
+// The value of scalar operand `i`; of a complex one the real part.
 template <class T>
 T scalar_operand(const KernelContext& c, int i) {
-  return *c.input(i).data<T>();
+  return *parts_of<T>(c.input(i));
 }
 
 // The new value of a handle while a rule makes it: in the old one's memory when that may be
@@ -79,8 +105,8 @@ template <class T>
 class NewValue {
  public:
   static Expected<NewValue> of(const KernelContext& c, int i) {
-    TROUPE_TRY(Tensor tensor, c.reuse_or_allocate(i, dtype_of<T>, c.input(i).shape()));
-    return NewValue(c.input(i).data<T>(), std::move(tensor));
+    TROUPE_TRY(Tensor tensor, c.reuse_or_allocate(i, c.input(i).dtype(), c.input(i).shape()));
+    return NewValue(parts_of<T>(c.input(i)), std::move(tensor));
   }
 
   // Elements [begin, end), which are the old ones until they are written.
@@ -96,12 +122,13 @@ class NewValue {
     const Chunks chunks = elementwise_chunks(elements());
     c.parallel(chunks.count, [&](std::int64_t i) { bring(chunks[i].begin, chunks[i].end); });
   }
-  std::int64_t elements() const { return tensor_.elements(); }
+  // As many T: of complex numbers each has two.
+  std::int64_t elements() const { return (has_parts<T>(tensor_) ? 2 : 1) * tensor_.elements(); }
   Tensor take() { return std::move(tensor_); }
 
  private:
   NewValue(const T* old, Tensor tensor)
-      : old_(old), tensor_(std::move(tensor)), data_(tensor_.mutable_data<T>()) {}
+      : old_(old), tensor_(std::move(tensor)), data_(mutable_parts_of<T>(tensor_)) {}
 
   const T* old_;
   Tensor tensor_;

@@ -79,7 +79,7 @@ OpDef rows_rule_on_values(const OpDef& write) {
 
 OpDef rows_update(OpDef def) {
   def.in.insert(def.in.end(), {"indices: Tindex", "rows"});
-  def.types = "f32 f64";
+  if (def.types.empty()) def.types = "f32 f64";
   def.attrs.emplace_back("Tindex: type {i32 i64} = i64");
   def.host = {"indices"};
   def.reduce = {"indices", "rows"};

@@ -30,7 +30,8 @@ OpTable::Entry add_rows_write(OpTable& table, OpDef def) {
   return table.add(write).cpu(kRule);
 }
 
-// As add_update(), of a rule of rows: `def` without these two operands.
+// As add_update(), of a rule of rows: `def` without these two operands. Its types are f32 and f64
+// unless it says others.
 OpDef rows_update(OpDef def);
 template <KernelFactory kRule>
 void add_rows_update(OpTable& table, OpDef def) {
@@ -49,7 +50,8 @@ Status update_rows(const KernelContext& c, const Tensor& indices, const Tensor& 
       check_rows(PartialShape(shape), PartialShape(indices.shape()), PartialShape(rows.shape())));
   TROUPE_TRY(check_indices(indices, shape.dim(0)));
   (values.bring_all(c), ...);
-  const std::int64_t n = indices.elements(), row = shape.elements(1, shape.rank());
+  const std::int64_t n = indices.elements(),
+                     row = (has_parts<T>(rows) ? 2 : 1) * shape.elements(1, shape.rank());
   if (n == 0 || row == 0) return ok_status();
   const std::vector<std::int64_t> order = by_place(indices), at = places(indices);
   const auto place = [&](std::int64_t i) { return at[std::size_t(order[std::size_t(i)])]; };
@@ -57,7 +59,7 @@ Status update_rows(const KernelContext& c, const Tensor& indices, const Tensor& 
   for (std::int64_t i = 0; i < n; ++i)
     if (i == 0 || place(i) != place(i - 1)) begins.push_back(i);
   begins.push_back(n);
-  const T* from = rows.data<T>();
+  const T* from = parts_of<T>(rows);
   const Chunks chunks = row_chunks(std::int64_t(begins.size()) - 1, row);
   c.parallel(chunks.count, [&](std::int64_t chunk) {
     std::vector<T> sum;
@@ -90,7 +92,7 @@ template <class T, bool kRows, class F>
 Status update_by(const KernelContext& c, int first, F f,
                  const std::same_as<NewValue<T>> auto&... values) {
   if constexpr (kRows) return update_rows<T>(c, c.input(first), c.input(first + 1), f, values...);
-  update_elements(c, c.input(first).data<T>(), f, values...);
+  update_elements(c, parts_of<T>(c.input(first)), f, values...);
   return ok_status();
 }
 
