@@ -6,6 +6,7 @@
 #include "ops/api.hpp"
 #include "tests/actors/support/sessions.hpp"
 #include "tests/contains.hpp"
+#include "tests/serialization/temporary.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -131,6 +132,45 @@ TEST_CASE("an embedding in parts is a module of so many variables, and asks each
       session.try_run({found}, {}, {{ids, Tensor::of<std::int32_t>({2, 1}, {3, 10})}});
   CHECK(outside.status().code() == Code::invalid_argument);
   CHECK(contains(outside.status().text(), "indices[1] = 10 is outside [0, 10)"));
+}
+
+TEST_CASE(
+    "a table saved in parts is refused for another number of parts, which its value can give") {
+  const testing::TemporaryDir dir;
+  const std::string path = dir.path("table.safetensors"), job = dir.path("job");
+  const Tensor whole = numbered({kRows, kColumns});
+  struct Kept {
+    Graph g;
+    nn::PartitionedVariable table;
+    Kept(const Tensor& initial, const nn::PartitionOptions& parts)
+        : table(nn::partitioned_variable(g, "table", constant(g, initial), parts)) {
+      (void)table.value();
+    }
+  };
+  Tensor value;
+  {
+    Kept four(whole, {.shards = 4});
+    Session session(four.g, one_thread());
+    session.init();
+    session.save(path);
+    session.save_job(job);
+    value = session.run({four.table.value()})[0];
+    CHECK(Tensor::same(value, whole));
+  }
+  for (const nn::PartitionOptions& parts :
+       {nn::PartitionOptions{2}, nn::PartitionOptions{5, nn::Partition::div}}) {
+    CAPTURE(parts.shards);
+    Kept other(value, parts);
+    Session session(other.g, one_thread());
+    for (const Status& refused :
+         {session.try_restore(path), session.try_restore(path, {.init_others = true}),
+          session.try_restore_job(job), session.try_restore_job(job, {.same_graph = false})}) {
+      CHECK_MESSAGE(!refused.ok(), refused.text());
+      CHECK_MESSAGE(contains(refused.text(), "table/part_"), refused.text());
+    }
+    session.init();
+    CHECK(Tensor::same(session.run({other.table.value()})[0], whole));
+  }
 }
 
 TEST_CASE("a table that cannot be in so many parts is refused with the line") {
