@@ -20,8 +20,6 @@ namespace {
 
 using Runs = KernelRegistry::Entry::Runs;
 
-const OpTable& table() { return ops::builtin(); }
-
 CudaDevice& gpu() {
   static auto device = test_gpu("order=7");
   return *device;
@@ -62,7 +60,7 @@ bool same_numbers(const Tensor& got, const Tensor& want) {
       return equal(bfloat16());
   }
 }
-bool close(const Tensor& got, const Tensor& want) {
+bool is_close(const Tensor& got, const Tensor& want) {
   if (got.dtype() != want.dtype() || got.shape() != want.shape()) return false;
   switch (want.dtype()) {
     case DType::f32:
@@ -80,7 +78,7 @@ bool close(const Tensor& got, const Tensor& want) {
 
 // As conformance_test.cpp builds it, with nothing known of the inputs.
 Expected<NodeDef> node_of(const OpCase& row) {
-  GraphBuilder g(table().ops);
+  GraphBuilder g(ops::builtin().ops);
   std::vector<Output> inputs;
   for (const Tensor& value : row.inputs)
     inputs.push_back(g.add("Placeholder", {}, {{"T", value.dtype()}, {"shape", PartialShape()}}));
@@ -106,13 +104,13 @@ bool is_near_only(const std::string& op) {
 }
 
 void check_same(const NodeDef& node, const std::vector<Tensor>& inputs, bool in_place) {
-  const auto want = evaluate(table(), node, inputs, inline_device());
+  const auto want = evaluate(ops::builtin(), node, inputs, inline_device());
   REQUIRE_MESSAGE(want.ok(), want.status().text());
-  const auto got = run_on_gpu(table(), gpu(), node, inputs, in_place);
+  const auto got = run_on_gpu(ops::builtin(), gpu(), node, inputs, in_place);
   REQUIRE_MESSAGE(got.ok(), got.status().text());
   for (std::size_t i = 0; i < want->size(); ++i) {
-    const bool same =
-        is_near_only(node.op) ? close((*got)[i], (*want)[i]) : same_numbers((*got)[i], (*want)[i]);
+    const bool same = is_near_only(node.op) ? is_close((*got)[i], (*want)[i])
+                                            : same_numbers((*got)[i], (*want)[i]);
     CHECK_MESSAGE(
         same, "output " << i << ": " << (*got)[i].text() << " instead of " << (*want)[i].text());
   }
@@ -120,9 +118,9 @@ void check_same(const NodeDef& node, const std::vector<Tensor>& inputs, bool in_
 
 // Sums may cancel: what counts is how far apart results are in units of the largest of them.
 void check_near_largest(const NodeDef& node, const std::vector<Tensor>& inputs, bool in_place) {
-  const auto want = evaluate(table(), node, inputs, inline_device());
+  const auto want = evaluate(ops::builtin(), node, inputs, inline_device());
   REQUIRE_MESSAGE(want.ok(), want.status().text());
-  const auto got = run_on_gpu(table(), gpu(), node, inputs, in_place);
+  const auto got = run_on_gpu(ops::builtin(), gpu(), node, inputs, in_place);
   REQUIRE_MESSAGE(got.ok(), got.status().text());
   for (std::size_t k = 0; k < want->size(); ++k) {
     const std::span<const float> a = (*got)[k].span<float>(), b = (*want)[k].span<float>();
@@ -144,7 +142,7 @@ bool is_large(const OpCase& row) {
 }
 
 bool on_gpu(const NodeDef& node) {
-  return table().kernels.make(node, *table().ops.find(node.op), "CUDA").ok();
+  return ops::builtin().kernels.make(node, *ops::builtin().ops.find(node.op), "CUDA").ok();
 }
 
 }  // namespace
@@ -157,7 +155,7 @@ TEST_CASE("CUDA: rows of ops have the CPU's results") {
   std::set<std::string> ops;
   for (auto* rows : AddCases::all())
     for (const OpCase& row : rows()) {
-      if (!table().kernels.find(row.op, "CUDA") || is_large(row)) continue;
+      if (!ops::builtin().kernels.find(row.op, "CUDA") || is_large(row)) continue;
       const auto node = node_of(row);
       if (!node.ok() || !row.error.empty()) continue;
       if (!on_gpu(*node)) continue;  // of another type
@@ -173,12 +171,13 @@ TEST_CASE("CUDA: what the CPU refuses is refused") {
   std::size_t refused = 0;
   for (auto* rows : AddCases::all())
     for (const OpCase& row : rows()) {
-      if (row.error.empty() || !table().kernels.find(row.op, "CUDA")) continue;
+      if (row.error.empty() || !ops::builtin().kernels.find(row.op, "CUDA")) continue;
       const auto node = node_of(row);
       if (!node.ok() || !on_gpu(*node)) continue;
       INFO(row.op << ": " << row.error);
-      if (evaluate(table(), *node, row.inputs, inline_device()).ok()) continue;  // when it is built
-      CHECK_FALSE(run_on_gpu(table(), gpu(), *node, row.inputs).ok());
+      if (evaluate(ops::builtin(), *node, row.inputs, inline_device()).ok())
+        continue;  // when it is built
+      CHECK_FALSE(run_on_gpu(ops::builtin(), gpu(), *node, row.inputs).ok());
       ++refused;
     }
   CHECK(refused > 10);
@@ -202,8 +201,8 @@ TEST_CASE("CUDA: reductions over rows, columns and anything else") {
     check_same(node, {x}, false);
     // The same bits again, in another order of threads.
     static auto other = test_gpu("order=11");
-    const auto once = run_on_gpu(table(), gpu(), node, {x});
-    const auto again = run_on_gpu(table(), *other, node, {x});
+    const auto once = run_on_gpu(ops::builtin(), gpu(), node, {x});
+    const auto again = run_on_gpu(ops::builtin(), *other, node, {x});
     REQUIRE(once.ok());
     REQUIRE(again.ok());
     CHECK(Tensor::same((*once)[0], (*again)[0]));
@@ -298,7 +297,7 @@ TEST_CASE("CUDA: convolutions and their gradients") {
     const Tensor x = numbers(c.x), filter = numbers(c.filter);
     const NodeDef forward = make_node("Conv2D", {x, filter}, attrs);
     check_near_largest(forward, {x, filter}, false);
-    const Shape y = (*evaluate(table(), forward, {x, filter}, inline_device()))[0].shape();
+    const Shape y = (*evaluate(ops::builtin(), forward, {x, filter}, inline_device()))[0].shape();
     const Tensor dy = numbers(y);
     const auto sizes = [](const Shape& shape) {
       Tensor t = Tensor::make(DType::i64, Shape{4}).value();
@@ -333,7 +332,7 @@ TEST_CASE("CUDA: LSTMs and their gradients") {
       const NodeDef forward = make_node("LstmSequence", in, attrs);
       check_near_largest(forward, in, false);
       check_near_largest(forward, in, true);
-      const auto y = *evaluate(table(), forward, in, inline_device());
+      const auto y = *evaluate(ops::builtin(), forward, in, inline_device());
       const std::vector<Tensor> back{dh, numbers(states), y[2], y[0], y[1], h0, c0, r};
       check_near_largest(make_node("LstmSequenceGrad", back, attrs), back, false);
       check_near_largest(make_node("LstmSequenceGrad", back, attrs), back, true);
@@ -375,7 +374,7 @@ TEST_CASE("CUDA: tensors repeated along many dimensions") {
   for (std::int64_t i = 0; i < x.elements(); ++i) x.mutable_data<float>()[i] = float(i);
   const NodeDef tile = make_node("Tile", {x}, attrs);
   check_same(tile, {x}, false);
-  const Tensor dy = (*evaluate(table(), tile, {x}, inline_device()))[0];
+  const Tensor dy = (*evaluate(ops::builtin(), tile, {x}, inline_device()))[0];
   const Tensor sizes = Tensor::of<std::int64_t>({6}, {2, 1, 3, 2, 2, 1});
   check_same(make_node("TileGrad", {dy, sizes}, attrs), {dy, sizes}, false);
 }
@@ -386,8 +385,8 @@ TEST_CASE("CUDA: rules update variables as the CPU does") {
   Random random(8);
   INFO("seed 8");
   std::size_t itself = 0;
-  for (const OpInfo* op : table().ops.all()) {
-    const auto* kernel = table().kernels.find(op->def.name, "CUDA");
+  for (const OpInfo* op : ops::builtin().ops.all()) {
+    const auto* kernel = ops::builtin().kernels.find(op->def.name, "CUDA");
     const std::string& name = op->def.name;
     const bool rule =
         name.starts_with("Apply") || name.starts_with("Assign") || name.starts_with("Scatter");
@@ -482,9 +481,9 @@ TEST_CASE("CUDA: rows are added up in their order, the same bits in every order 
       const std::vector<Tensor> inputs{rows, ids, op == std::string("GatherGrad") ? shape : count};
       const NodeDef node = make_node(op, inputs, {});
       check_same(node, inputs, false);
-      const auto again = run_on_gpu(table(), *other, node, inputs);
+      const auto again = run_on_gpu(ops::builtin(), *other, node, inputs);
       REQUIRE(again.ok());
-      CHECK(Tensor::same((*again)[0], (*run_on_gpu(table(), gpu(), node, inputs))[0]));
+      CHECK(Tensor::same((*again)[0], (*run_on_gpu(ops::builtin(), gpu(), node, inputs))[0]));
     }
   }
 }
