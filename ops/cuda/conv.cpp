@@ -113,7 +113,7 @@ class Conv final : public DeviceKernel {
     const auto trial = [&](const ConvolutionPlan& candidate) -> Expected<double> {
       TROUPE_TRY(move());
       TROUPE_TRY(void* space, workspace_of(ctx, candidate.workspace(), workspace));
-      Expected<double> took = 0.0;
+      Expected<double> took = unavailable("the stream has failed: nothing is measured");
       TROUPE_TRY(device.issue([&](StreamHandle stream) {
         took = convolutions.time(candidate, operands, space, stream);
         return took.status();

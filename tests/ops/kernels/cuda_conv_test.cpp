@@ -245,6 +245,25 @@ TEST_CASE("CUDA: measured choices of cuDNN have right results, and later devices
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE("CUDA: a GPU that fails while choices of cuDNN are measured leaves none on disk") {
+  char folder[] = "/tmp/troupe-choices-XXXXXX";
+  REQUIRE(mkdtemp(folder) != nullptr);
+  const EnvironmentVariable cache("TROUPE_CUDA_CACHE", folder), tune("TROUPE_CUDA_TUNE", "1");
+  const Settings settings;
+  Random random(52);
+  INFO("seed 52");
+  const auto cases =
+      cases_of(random, DType::f32, {2, 6, 6, 3}, {3, 3, 3, 4}, attributes({1, 1}, {1, 1}, 1, {}));
+  for (const int at : {1, 2, 3}) {  // the filter is moved, then the first way runs
+    auto device = gpu_with(with_library(), "launch_error_at=" + std::to_string(at));
+    CHECK_FALSE(run_on_gpu(ops::builtin(), *device, cases[0].node, cases[0].inputs).ok());
+    CHECK_FALSE(device->failure().ok());
+    for (const auto& file : std::filesystem::directory_iterator(folder))
+      CHECK_FALSE(contains(file.path().filename().string(), "cudnn-"));
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("CUDA: work of cuDNN is in the order of the stream, twice with the same bits") {
   const Settings settings;
   Random random(42);
