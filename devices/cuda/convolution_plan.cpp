@@ -103,17 +103,10 @@ bool allows(DType dtype, bool tf32, DnnNumericalNote note) {
   switch (note) {
     case kDnnTensorCore:
       return dtype != DType::f32 || tf32;  // those have no f32
-    case kDnnDownConvertInputs:
-    case kDnnReducedPrecisionReduction:
-    case kDnnFft:
-    case kDnnNondeterministic:
-    case kDnnWinograd:
-    case kDnnWinograd4x4:
-    case kDnnWinograd6x6:
-    case kDnnWinograd13x13:
-      return false;
-    default:
+    case kDnnStrictNanPropagation:
       return true;
+    default:  // those that are known round, transform or add in any order; others may
+      return false;
   }
 }
 
@@ -139,12 +132,17 @@ Expected<std::optional<std::int64_t>> allowed_engine(const DnnDescriptor& config
   return std::optional(number);
 }
 
+// `ends`: where there is none, whether others cannot be made either.
 Expected<DnnDescriptor> plan_of(const Cudnn& library, const DnnDescriptor& configuration,
-                                const DnnTarget& target) {
+                                const DnnTarget& target, bool& ends) {
+  ends = true;
   TROUPE_TRY(DnnDescriptor plan, DnnDescriptor::make(library, kDnnExecutionPlan));
   TROUPE_TRY(target.of_plan(plan));
   TROUPE_TRY(plan.set_descriptor(kDnnPlanConfig, configuration));
-  TROUPE_TRY(plan.finalize());
+  const DnnResult result = library.cudnnBackendFinalize(plan.raw());
+  Status made = library.check(result, "cudnnBackendFinalize");
+  ends = made.code() == Code::resource_exhausted || Cudnn::is_failure_to_execute(result);
+  TROUPE_TRY(std::move(made));
   return plan;
 }
 
@@ -178,15 +176,14 @@ Expected<ConvolutionPlan> ConvolutionPlan::make(const Cudnn& library, const DnnC
   return std::move(plans[0]);
 }
 
-Expected<std::vector<ConvolutionPlan>> ConvolutionPlan::make_several(const Cudnn& library,
-                                                                     const DnnConvolution& c,
-                                                                     const DnnTarget& target,
-                                                                     const Limits& limits,
-                                                                     std::size_t most) {
+Expected<std::vector<ConvolutionPlan>> ConvolutionPlan::make_several(
+    const Cudnn& library, const DnnConvolution& c, const DnnTarget& target, const Limits& limits,
+    std::size_t most, bool* for_good) {
   TROUPE_TRY(std::vector<DnnDescriptor> described, describe(library, c, target));
   const auto parts = std::make_shared<const std::vector<DnnDescriptor>>(std::move(described));
   std::vector<ConvolutionPlan> plans;
   Status refused;  // the first way that may be taken, but cannot be made
+  bool unsupported = true;
   for (const DnnHeuristics mode : {kDnnHeuristicsA, kDnnHeuristicsFallback}) {
     if (plans.size() == most) break;
     auto named = named_by(library, mode, parts->back(), target);
@@ -199,8 +196,11 @@ Expected<std::vector<ConvolutionPlan>> ConvolutionPlan::make_several(const Cudnn
       if (plans.size() == most) break;
       TROUPE_TRY(const auto engine, allowed_engine(configuration, c.dtype, limits.tf32));
       if (!engine) continue;
-      auto plan = plan_of(library, configuration, target);
+      bool ends = false;
+      auto plan = plan_of(library, configuration, target, ends);
       if (!plan.ok()) {
+        if (ends) return plan.status();
+        unsupported &= plan.status().code() == Code::unimplemented;
         if (refused.ok()) refused = plan.status();
         continue;
       }
@@ -211,6 +211,7 @@ Expected<std::vector<ConvolutionPlan>> ConvolutionPlan::make_several(const Cudnn
     }
   }
   if (!plans.empty()) return plans;
+  if (for_good) *for_good = unsupported;
   return unimplemented("cuDNN knows no exact and deterministic way to compute it" +
                        (refused.ok() ? std::string() : ": " + refused.message()));
 }

@@ -70,12 +70,14 @@ class ConvolutionPlan {
   // unimplemented: the library knows no such way. Errors name the function that failed.
   static Expected<ConvolutionPlan> make(const Cudnn& library, const DnnConvolution& convolution,
                                         const DnnTarget& target, const Limits& limits);
-  // The first ones, `most` or fewer, but at least one.
+  // The first ones, `most` or fewer, but at least one. A way that the library refuses to make is
+  // passed over, unless for want of memory or since the GPU has failed: that ends it. If there is
+  // none, `for_good` tells whether all refusals were that the library does not do this.
   static Expected<std::vector<ConvolutionPlan>> make_several(const Cudnn& library,
                                                              const DnnConvolution& convolution,
                                                              const DnnTarget& target,
-                                                             const Limits& limits,
-                                                             std::size_t most);
+                                                             const Limits& limits, std::size_t most,
+                                                             bool* for_good = nullptr);
 
   // Bytes of device memory that a run needs, aligned to 256, until the stream is through with it.
   std::size_t workspace() const { return workspace_; }

@@ -90,9 +90,10 @@ Expected<Convolutions::PlanPtr> Convolutions::plan(const DnnConvolution& convolu
   std::unique_lock lock(mutex_);
   if (const auto known = plans_.find(convolution); known != plans_.end()) return known->second;
   context_->enter();
+  bool for_good = false;
   auto made = ConvolutionPlan::make_several(library_, convolution, *target_, limits_,
-                                            options_.measures ? kMostMeasured : 1);
-  if (!made.ok() && made.status().code() != Code::unimplemented) return made.status();
+                                            options_.measures ? kMostMeasured : 1, &for_good);
+  if (!made.ok() && !for_good) return made.status();
   std::size_t best = 0;
   if (made.ok() && made->size() > 1) {
     const std::string key = key_of(convolution);

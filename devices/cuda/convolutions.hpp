@@ -39,7 +39,7 @@ class Convolutions {
   // How the library computes it: the first way that it names or, if choices are measured, that of
   // the first eight which took the least when it was first asked for. A trial that fails does not
   // count. Errors name the function of the library that failed; unimplemented: it knows no way, and
-  // is not asked again. REQUIRES: not on a stream's mutex.
+  // is not asked again unless it gave other reasons, too. REQUIRES: not on a stream's mutex.
   Expected<PlanPtr> plan(const DnnConvolution& convolution, Trial trial);
   Status run(const ConvolutionPlan& plan, const DnnOperands& operands, void* workspace,
              StreamHandle stream);

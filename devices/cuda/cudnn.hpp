@@ -32,6 +32,7 @@ enum DnnNumericalNote : int {
   kDnnWinograd4x4 = 6,
   kDnnWinograd6x6 = 7,
   kDnnWinograd13x13 = 8,
+  kDnnStrictNanPropagation = 9,
 };
 enum DnnKind : int {  // cudnnBackendDescriptorType_t
   kDnnConvolution = 1,
@@ -156,6 +157,8 @@ struct Cudnn : CudnnTable {
   // what the library says of this thread's last error. unimplemented: the library does not do this;
   // resource_exhausted: for want of memory.
   Status check(DnnResult result, const char* call) const;
+  // CUDNN_STATUS_EXECUTION_FAILED and its refinements: work on the GPU has failed.
+  static bool is_failure_to_execute(DnnResult result) { return result >= 5000 && result < 6000; }
 };
 
 // not_found, or failed_precondition for a library that cannot be used.

@@ -15,7 +15,7 @@
 // What an engine's notes warn of is what it does.
 //
 // TROUPE_FAKE_CUDNN: "create=N", "heuristics=N", "plan=N", "execute=N": that call fails with N;
-// "engine=N": only this one is named; "none=1": none is.
+// "engine=N": only this one is named; "none=1": none is; "note=N": engine 7 has this note.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -378,6 +378,8 @@ std::vector<int> notes_of(int engine) {
       return {kDnnWinograd};
     case 4:
       return {kDnnTensorCore};
+    case 7:
+      return setting("note") != 0 ? std::vector{setting("note")} : std::vector<int>();
     default:
       return {};
   }

@@ -120,6 +120,12 @@ TEST_CASE("CUDA: of cuDNN's engines an exact and deterministic one is taken that
   // An eighth of the memory is less than that workspace: the fallback needs none.
   ConvolvingGpu tiny("check=1", {.memory = 256});
   CHECK((*tiny.plan(small()))->engine() == 8);
+  // Propagating NaN is exact; what a later library warns of may not be.
+  for (const int note : {9, 10}) {
+    const EnvironmentVariable noted("TROUPE_FAKE_CUDNN", "note=" + std::to_string(note));
+    ConvolvingGpu warned;
+    CHECK((*warned.plan(small()))->engine() == (note == 9 ? 7 : 8));
+  }
   for (const int engine : {1, 2, 3, 4, 5, 6}) {
     const EnvironmentVariable only("TROUPE_FAKE_CUDNN", "engine=" + std::to_string(engine));
     ConvolvingGpu without;
@@ -160,6 +166,20 @@ TEST_CASE("CUDA: plans of convolutions are made once, and leave nothing behind")
       CHECK(gpu.plan(failed).status().code() == Code::internal);
     }
     CHECK(gpu.plan(failed).ok());
+    // So it is where a plan cannot be made for another reason than that it is not supported.
+    for (const auto& [plan, code] : {std::pair{"plan=4004", Code::resource_exhausted},
+                                     {"plan=5000", Code::internal},
+                                     {"plan=2000", Code::unimplemented}}) {
+      CAPTURE(plan);
+      ++failed.images;
+      {
+        const EnvironmentVariable broken("TROUPE_FAKE_CUDNN", plan);
+        CHECK(gpu.plan(failed).status().code() == code);
+      }
+      const auto again = gpu.plan(failed);
+      REQUIRE_MESSAGE(again.ok(), again.status().text());
+      CHECK((*again)->engine() == 7);
+    }
     // The plan outlives what is known of others.
     gpu.upload(gpu.x, kX, gpu.streams[0]);
     gpu.upload(gpu.filter, kFilter, gpu.streams[0]);
