@@ -79,7 +79,7 @@ gpu_ops() {
   gpu_cases || return
   [[ $(gpu_part cublasLt state) == ready || $(gpu_part cudnn state) == ready ]] || return 0
   TROUPE_CUDA_MATMUL=kernels TROUPE_CUDA_CONV=kernels \
-    gpu_cases --test-case='CUDA: products*,CUDA: rows of ops*'
+    gpu_cases --test-case='CUDA: products*,CUDA: convolutions*,CUDA: rows of ops*'
 }
 
 # gpu_network NAME BOUND ARGUMENT...: trains it on the CPU and twice on the GPU.

@@ -85,8 +85,10 @@ class GpuMemory::Pages final : public PageSource {
   };
 
   bool grow(std::size_t bytes) {
-    if (held_ + bytes > memory_.cap_) free_unused();
-    return ask(bytes) || (memory_.refusal_.load() == kOutOfMemory && free_unused() && ask(bytes));
+    if (held_ + bytes > memory_.cap_ && !free_unused()) return false;
+    if (ask(bytes)) return true;
+    const std::size_t held = held_;
+    return memory_.refusal_.load() == kOutOfMemory && free_unused() && held_ < held && ask(bytes);
   }
 
   bool ask(std::size_t bytes) {
@@ -94,10 +96,10 @@ class GpuMemory::Pages final : public PageSource {
     memory_.refusal_.store(kSuccess);
     memory_.context_->enter();
     for (std::size_t size : {std::min(std::max(bytes, next_), left) / kPage * kPage, bytes}) {
-      if (size < bytes) continue;
+      if (size < bytes || size > left) continue;
       Piece piece{0, size};
       const Result result = memory_.context_->driver().cuMemAlloc_v2(&piece.address, size + kPage);
-      memory_.refusal_.store(result);
+      memory_.refuse(result, "cuMemAlloc");
       if (result != kSuccess) continue;
       pieces_.push_back(piece);
       hold(held_ + size);
@@ -108,16 +110,26 @@ class GpuMemory::Pages final : public PageSource {
     return false;
   }
 
-  // Whether there was any.
+  // False: the driver takes nothing back, since the GPU has failed.
   bool free_unused() {
     memory_.context_->enter();
-    return std::erase_if(pieces_, [&](const Piece& piece) {
-             if (!free_.remove(piece.first_page(), piece.size)) return false;
-             memory_.context_->driver().cuMemFree_v2(piece.address);
-             memory_.forget(piece.first_page(), piece.size);
-             hold(held_ - piece.size);
-             return true;
-           }) != 0;
+    for (std::size_t i = 0; i < pieces_.size();) {
+      const Piece piece = pieces_[i];
+      if (!free_.remove(piece.first_page(), piece.size)) {
+        ++i;
+        continue;
+      }
+      const Result result = memory_.context_->driver().cuMemFree_v2(piece.address);
+      if (result != kSuccess) {
+        free_.add(piece.first_page(), piece.size);
+        memory_.refuse(result, "cuMemFree");
+        return false;
+      }
+      pieces_.erase(pieces_.begin() + std::ptrdiff_t(i));
+      memory_.forget(piece.first_page(), piece.size);
+      hold(held_ - piece.size);
+    }
+    return true;
   }
 
   void hold(std::size_t bytes) {
@@ -201,7 +213,7 @@ std::string GpuMemory::text(const std::string& device) {
       fmt::format("{} of {} of {} are in use, {} more are cached", byte_count_text(used),
                   byte_count_text(cap_), device, byte_count_text(taken - std::min(taken, used)));
   if (const Result refusal = refusal_.load(); refusal != kSuccess)
-    text += ", " + context_->check(refusal, "cuMemAlloc").message();
+    text += ", " + context_->check(refusal, refused_call_.load()).message();
   if (holders.size() > kMostTold) holders.resize(kMostTold);
   for (std::size_t i = 0; i < holders.size(); ++i) {
     const auto& [node, holder] = holders[i];
@@ -215,7 +227,7 @@ std::string GpuMemory::text(const std::string& device) {
 Status GpuMemory::failure() const {
   const Result refusal = refusal_.load();
   if (refusal == kSuccess || refusal == kOutOfMemory) return ok_status();
-  return context_->check(refusal, "cuMemAlloc");
+  return context_->check(refusal, refused_call_.load());
 }
 
 void GpuMemory::drop() noexcept {

@@ -59,6 +59,11 @@ class GpuMemory final : public Allocator {
   };
   class Pages;
 
+  // What the driver answered, kSuccess too.
+  void refuse(Result result, const char* call) {
+    refused_call_.store(call);
+    refusal_.store(result);
+  }
   ~GpuMemory() override = default;
   void drop() noexcept;
   // Blocks that lay there: the driver has the memory again.
@@ -69,9 +74,10 @@ class GpuMemory final : public Allocator {
   std::atomic<std::uint64_t> issued_{0};
   std::atomic<std::size_t> taken_{0};      // bytes, of the driver
   std::atomic<bool> refused_{false};       // the last that was asked for, and not told of yet
-  std::atomic<Result> refusal_{kSuccess};  // the driver's last
-  std::atomic<std::uint64_t> recut_{0};    // issued when pages were last given back
-  std::atomic<std::size_t> holders_{1};    // the device and every block
+  std::atomic<Result> refusal_{kSuccess};  // the driver's last answer
+  std::atomic<const char*> refused_call_{"cuMemAlloc"};  // whose it is
+  std::atomic<std::uint64_t> recut_{0};                  // issued when pages were last given back
+  std::atomic<std::size_t> holders_{1};                  // the device and every block
   std::mutex mutex_;
   std::unordered_map<const void*, Use> uses_;  // of every block in pieces that there are
   ArenaPtr arena_;

@@ -312,6 +312,33 @@ TEST_CASE("CUDA: a device whose host waits says which launch fails") {
   CHECK_FALSE(gpu.d.wait(gpu.device->stream().mark()).ok());
 }
 
+TEST_CASE("CUDA: memory that a GPU does not take back since it has failed is told of") {
+  Gpu gpu("memory_mb=16,launch_error_at=1");
+  {
+    Tensor x = gpu.d.to_device(full(300'000, 0));
+    CHECK(gpu.add_to(x, 1, x).ok());
+    CHECK_FALSE(gpu.d.wait(gpu.device->stream().mark()).ok());
+  }
+  // With the first piece it would be more than the cap.
+  CHECK_FALSE(Tensor::make(DType::f32, Shape{3'500'000}, gpu.device->allocator()).ok());
+  const std::string text = gpu.device->memory_text();
+  INFO(text);
+  CHECK(contains(text, "cuMemFree: CUDA_ERROR_ILLEGAL_ADDRESS"));
+}
+
+TEST_CASE("CUDA: memory of the driver stays below the cap where it is in fragments") {
+  CudaOptions options;
+  options.memory = 9 << 20;
+  Gpu gpu(test::make_cuda_on_fake(device_name("cuda"), "memory_mb=64", options).value());
+  const auto take = [&](std::int64_t mib) {
+    return Tensor::make(DType::u8, Shape{mib << 20}, gpu.device->allocator());
+  };
+  const auto small = take(1);  // in a piece of 2 MiB
+  REQUIRE(small.ok());
+  CHECK(take(8).status().code() == Code::resource_exhausted);  // would be 10 MiB with it
+  CHECK(take(7).ok());
+}
+
 TEST_CASE("CUDA: an error of the GPU fails all that was not known to be done, on every stream") {
   Gpu gpu("launch_error_at=3,error=700");
   Tensor x = gpu.d.to_device(full(10, 0)), y = gpu.make(10);
