@@ -229,9 +229,11 @@ Status Cuda::issue(FunctionRef<Status(StreamHandle)> call) {
     refused = call(stream);
     return refused.ok() ? cuda::kSuccess : cuda::kInvalidValue;
   });
-  if (!status.ok()) return refused;
+  // What was refused may have issued a part of its work, which has no number: the next one is its.
+  if (!refused.ok())
+    (void)kernels_->try_issue("a library's call", [](StreamHandle) { return cuda::kSuccess; });
   told();
-  return ok_status();
+  return status.ok() || refused.ok() ? status : refused;
 }
 
 Status Cuda::launch_kernel(const KernelLaunch& launch) {

@@ -62,7 +62,8 @@ class CudaDevice : public Device {
   // The same of convolutions, and of kernels that convolve.
   virtual cuda::Convolutions* convolutions() const = 0;
   // Has a library issue work on stream(). What `call` returns is returned, and is no failure of the
-  // stream.
+  // stream; tickets then cover what it had issued before. Where the host waits, an error of the
+  // work is returned. A stream that has failed does not call.
   virtual Status issue(FunctionRef<Status(cuda::StreamHandle)> call) = 0;
 
   // The handle of a function of that type, or null: no kernel that it was prepared for has one.

@@ -49,6 +49,20 @@ struct Gpu {
         "add", add, {sizeof(float*), sizeof(float*), sizeof(float), sizeof(std::int64_t)});
     add_function = device->function(fake_cuda::kImage, "add").value();
   }
+  // The same as a library does it.
+  Status issue_add(const Tensor& x, float by, Tensor& y, Status answer) {
+    const void* from = x.raw();
+    void* to = y.mutable_raw();
+    std::int64_t n = x.elements();
+    void* arguments[] = {&to, &from, &by, &n};
+    return device->issue([&](cuda::StreamHandle stream) {
+      const cuda::Context& context = device->context();
+      TROUPE_TRY(context.check(context.driver().cuLaunchKernel(add_function, 1, 1, 1, 32, 1, 1, 0,
+                                                               stream, arguments, nullptr),
+                               "cuLaunchKernel"));
+      return answer;
+    });
+  }
   Tensor make(std::int64_t n) {
     return Tensor::make(DType::f32, Shape{n}, device->allocator()).value();
   }
@@ -310,6 +324,43 @@ TEST_CASE("CUDA: a device whose host waits says which launch fails") {
   CHECK(contains(failed.text(), "CUDA_ERROR_ILLEGAL_ADDRESS"));
   CHECK_FALSE(gpu.device->failure().ok());
   CHECK_FALSE(gpu.d.wait(gpu.device->stream().mark()).ok());
+}
+
+TEST_CASE("CUDA: a device whose host waits says which call of a library fails") {
+  CudaOptions options;
+  options.synchronous = true;
+  Gpu gpu(test::make_cuda_on_fake(device_name("cuda"), "delay_us=50,launch_error_at=2", options)
+              .value());
+  Tensor x = gpu.d.to_device(full(10, 0)), y = gpu.make(10);
+  CHECK(gpu.issue_add(x, 1, y, ok_status()).ok());
+  const Status failed = gpu.issue_add(y, 1, x, ok_status());
+  CHECK(contains(failed.text(), "a library's call: CUDA_ERROR_ILLEGAL_ADDRESS"));
+  CHECK_FALSE(gpu.device->failure().ok());
+}
+
+TEST_CASE("CUDA: what a library issues before it refuses a call is waited for") {
+  Gpu gpu("check=1");
+  std::promise<void> go;
+  gpu.host_kernels.enqueue([&] {
+    go.get_future().wait();
+    return ok_status();
+  });
+  Tensor zeros = gpu.d.to_device(full(100, 0));
+  gpu.device->stream().wait(gpu.device->copy(full(100, 0), zeros));
+  const std::uint64_t before = gpu.device->stream().mark().sequence;
+  Tensor x = gpu.make(100);
+  CHECK(gpu.issue_add(zeros, 5, x, unimplemented("refused")).message() == "refused");
+  CHECK(gpu.device->stream().last().sequence > before);
+  // Memory that it writes is another's: an upload comes behind it.
+  const void* address = x.raw();
+  x = Tensor();
+  Tensor y = gpu.make(100);
+  REQUIRE(y.raw() == address);
+  const Ticket uploaded = gpu.device->copy(full(100, 7), y);
+  go.set_value();
+  gpu.device->stream().wait(uploaded);
+  CHECK(Tensor::same(gpu.d.to_host(y), full(100, 7)));
+  CHECK(test::of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")() == std::string());
 }
 
 TEST_CASE("CUDA: memory that a GPU does not take back since it has failed is told of") {
