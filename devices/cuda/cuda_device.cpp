@@ -209,13 +209,21 @@ Status Cuda::choose_convolutions() {
   TROUPE_TRY(const bool measures, cuda::measures_choices());
   TROUPE_TRY(cuda::ConvolutionsChoice choice, cuda::choose_convolutions(search_, driver()));
   if (choice.library) {
-    TROUPE_TRY(convolutions_,
-               cuda::Convolutions::make(std::move(*choice.library), streams_.context,
-                                        {.memory = memory_->cap(),
-                                         .alone = choice.asked,
-                                         .tf32 = tf32,
-                                         .measures = measures,
-                                         .kept = cuda::ImageCache::standard(!driver().fake)}));
+    auto made = cuda::Convolutions::make(std::move(*choice.library), streams_.context,
+                                         {.memory = memory_->cap(),
+                                          .alone = choice.asked,
+                                          .tf32 = tf32,
+                                          .measures = measures,
+                                          .kept = cuda::ImageCache::standard(!driver().fake)});
+    if (made.ok()) {
+      convolutions_ = std::move(*made);
+    } else if (choice.asked || made.status().code() != Code::unimplemented) {
+      return Status(made.status().code(),
+                    made.status().message() + "; TROUPE_CUDA_CONV=kernels does without it");
+    } else {
+      choice.text = "Troupe's kernels: " + made.status().message();
+      TROUPE_LOG(warning, "cuda", "convolutions are computed by " + choice.text);
+    }
   }
   convolutions_chosen_ = true;
   TROUPE_LOG(info, "cuda", "convolutions are computed by " + choice.text);

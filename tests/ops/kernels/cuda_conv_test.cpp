@@ -405,6 +405,27 @@ TEST_CASE("CUDA: threads that ask for the same convolution at once get the same 
   CHECK(reports().empty());
 }
 
+TEST_CASE("CUDA: a cuDNN that knows no such GPU leaves convolutions to Troupe, unless asked for") {
+  Random random(54);
+  INFO("seed 54");
+  const auto cases =
+      cases_of(random, DType::f32, {1, 4, 4, 2}, {2, 2, 2, 3}, attributes({1, 1}, {1, 1}, 1, {}));
+  {
+    auto device = gpu_with(with_library());
+    const Settings settings("create=3007", "");
+    for (const Case& one : cases) check(*device, one);
+    CHECK(device->convolutions() == nullptr);
+  }
+  for (const auto& [create, conv] : {std::pair{"create=3007", "cudnn"}, {"create=1001", ""}}) {
+    auto device = gpu_with(with_library());
+    const Settings settings(create, conv);
+    const Status status =
+        run_on_gpu(ops::builtin(), *device, cases[0].node, cases[0].inputs).status();
+    CHECK(contains(status.message(), "cudnnCreate: "));
+    CHECK(contains(status.message(), "; TROUPE_CUDA_CONV=kernels does without it"));
+  }
+}
+
 TEST_CASE("CUDA: what computes convolutions can be chosen, and nothing else is taken silently") {
   cuda::Driver driver;
   driver.fake = true, driver.version = 13000;
