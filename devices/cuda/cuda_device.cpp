@@ -283,13 +283,14 @@ void Cuda::shut_down() {
   streams_.stopping = true;
   lock.unlock();
   streams_.changed.notify_all();
+  // Before the stream that their handles know.
+  convolutions_.reset();
+  products_.reset();
   kernels_.reset();
   uploads_.reset();
   downloads_.reset();
   lanes_.reset();
   programs_.reset();
-  products_.reset();
-  convolutions_.reset();
 }
 
 // Room for what the driver and libraries take later.

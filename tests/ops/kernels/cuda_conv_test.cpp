@@ -426,6 +426,20 @@ TEST_CASE("CUDA: a cuDNN that knows no such GPU leaves convolutions to Troupe, u
   }
 }
 
+TEST_CASE("CUDA: a handle of cuDNN ends before its stream") {
+  const Settings settings;
+  const auto library = cuda::Library::open({"libcudnn.so.9"}, with_library());
+  const auto late =
+      reinterpret_cast<std::size_t (*)()>(library->find("troupe_fake_cudnn_late_ends"));
+  const std::size_t before = late();
+  Random random(55);
+  INFO("seed 55");
+  const auto cases =
+      cases_of(random, DType::f32, {1, 4, 4, 2}, {2, 2, 2, 3}, attributes({1, 1}, {1, 1}, 1, {}));
+  check(*gpu_with(with_library()), cases[0]);
+  CHECK(late() == before);
+}
+
 TEST_CASE("CUDA: what computes convolutions can be chosen, and nothing else is taken silently") {
   cuda::Driver driver;
   driver.fake = true, driver.version = 13000;
