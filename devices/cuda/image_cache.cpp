@@ -52,6 +52,18 @@ std::optional<std::string> ImageCache::read(const std::string& key) const {
 }
 
 bool ImageCache::write(const std::string& key, const std::string& image) const {
+  return write(key, image, true);
+}
+
+std::string ImageCache::add(const std::string& key, const std::string& text) const {
+  if (write(key, text, false)) return text;
+  if (const auto first = read(key)) return *first;
+  write(key, text);  // what is there is damaged
+  return text;
+}
+
+// False without a warning: it is there already, and is not to be replaced.
+bool ImageCache::write(const std::string& key, const std::string& image, bool replaces) const {
   if (folder_.empty()) return false;
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
@@ -60,9 +72,11 @@ bool ImageCache::write(const std::string& key, const std::string& image) const {
   std::ofstream out(part, std::ios::binary);
   out << header_of(image) << image;
   out.close();
-  if (out) std::filesystem::rename(part, whole, error);
-  if (out && !error) return true;
-  std::filesystem::remove(part, error);
+  if (out && replaces) std::filesystem::rename(part, whole, error);
+  if (out && !replaces) std::filesystem::create_hard_link(part, whole, error);
+  const bool written = out && !error, there = error == std::errc::file_exists;
+  if (!written || !replaces) std::filesystem::remove(part, error);
+  if (written || there) return written;
   TROUPE_LOG(warning, "cuda", "cannot write " + whole + ": each process makes it by itself");
   return false;
 }

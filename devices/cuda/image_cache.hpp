@@ -22,9 +22,13 @@ class ImageCache {
   std::optional<std::string> read(const std::string& key) const;
   // Whether it is there now.
   bool write(const std::string& key, const std::string& image) const;
+  // Writes it unless it is there; what is there then, of whoever was first. `text` if nothing can
+  // be kept.
+  std::string add(const std::string& key, const std::string& text) const;
   const std::string& folder() const { return folder_; }
 
  private:
+  bool write(const std::string& key, const std::string& image, bool replaces) const;
   std::string path(const std::string& key) const;
   std::string folder_;
 };

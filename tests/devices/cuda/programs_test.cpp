@@ -201,11 +201,20 @@ TEST_CASE(
   }
   cache.write("key", image);
   CHECK(cache.read("key") == image);
+  // What is added does not replace what another has, unless that is damaged.
+  CHECK(cache.add("choice", "first") == "first");
+  CHECK(cache.add("choice", "second") == "first");
+  CHECK(cache.read("choice") == "first");
+  CHECK(std::distance(fs::directory_iterator(cache.folder()), {}) == 2);
 
   const LogLevel before = log_level();
   set_log_level(LogLevel::off);
   const cuda::ImageCache nowhere("/proc/no/such/folder");
   nowhere.write("key", image);
+  CHECK(nowhere.add("key", "first") == "first");
+  std::ofstream(cache.folder() + "/choice", std::ios::binary) << "x";
+  CHECK(cache.add("choice", "second") == "second");
+  CHECK(cache.read("choice") == "second");
   set_log_level(before);
   CHECK_FALSE(nowhere.read("key").has_value());
   CHECK_FALSE(cuda::ImageCache("").read("key").has_value());
