@@ -47,13 +47,25 @@ class TimedEvent {
   EventHandle event_ = nullptr;
 };
 
-// The plan that took the least, if any could be measured.
-std::optional<std::size_t> fastest(const std::vector<ConvolutionPlan>& plans,
-                                   Convolutions::Trial trial) {
+// "number engine", of which the second guards against another list.
+std::string choice_text(std::size_t i, const std::vector<ConvolutionPlan>& plans) {
+  return fmt::format("{} {}", i, plans[i].engine());
+}
+std::optional<std::size_t> choice_of(const std::string& text,
+                                     const std::vector<ConvolutionPlan>& plans) {
+  for (std::size_t i = 0; i < plans.size(); ++i)
+    if (text == choice_text(i, plans)) return i;
+  return {};
+}
+
+// The plan that took the least, if the library computes any.
+Expected<std::optional<std::size_t>> fastest(const std::vector<ConvolutionPlan>& plans,
+                                             Convolutions::Trial trial) {
   std::optional<std::size_t> best;
   std::optional<double> least;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Expected<double> took = trial(plans[i]);
+    if (!took.ok() && took.status().code() != Code::unimplemented) return took.status();
     if (!took.ok() || (least && *took >= *least)) continue;
     least = *took, best = i;
   }
@@ -87,8 +99,9 @@ Convolutions::~Convolutions() {
 }
 
 Expected<Convolutions::PlanPtr> Convolutions::plan(const DnnConvolution& convolution, Trial trial) {
-  std::unique_lock lock(mutex_);
-  if (const auto known = plans_.find(convolution); known != plans_.end()) return known->second;
+  if (const auto before = known(convolution)) return *before;
+  std::optional<Turn> turn(std::in_place, *this);
+  if (const auto meanwhile = known(convolution)) return *meanwhile;
   context_->enter();
   bool for_good = false;
   auto made = ConvolutionPlan::make_several(library_, convolution, *target_, limits_,
@@ -97,28 +110,36 @@ Expected<Convolutions::PlanPtr> Convolutions::plan(const DnnConvolution& convolu
   std::size_t best = 0;
   if (made.ok() && made->size() > 1) {
     const std::string key = key_of(convolution);
-    if (const auto kept = kept_choice(key, *made)) {
+    const auto text = options_.kept.read(key);
+    if (const auto kept = choice_of(text.value_or(""), *made)) {
       best = *kept;
     } else {
-      lock.unlock();  // a trial runs plans
-      const auto measured = fastest(*made, trial);
-      lock.lock();
+      turn.reset();  // a trial runs plans
+      TROUPE_TRY(const auto measured, fastest(*made, trial));
       // Whoever was first has chosen, in this process or another.
-      if (const auto known = plans_.find(convolution); known != plans_.end()) return known->second;
-      if (const auto kept = kept_choice(key, *made)) {
-        best = *kept;
-      } else if (measured) {
+      if (const auto meanwhile = known(convolution)) return *meanwhile;
+      if (measured) {
         best = *measured;
-        options_.kept.write(key, fmt::format("{} {}", best, (*made)[best].engine()));
+        const auto kept = options_.kept.add(key, choice_text(best, *made));
+        best = choice_of(kept, *made).value_or(best);
       }
     }
   }
+  std::lock_guard lock(mutex_);
   if (plans_.size() == kMostConvolutions) plans_.clear();
   Expected<PlanPtr> plan =
       made.ok()
           ? Expected<PlanPtr>(std::make_shared<const ConvolutionPlan>(std::move((*made)[best])))
           : Expected<PlanPtr>(made.status());
   return plans_.emplace(convolution, std::move(plan)).first->second;
+}
+
+std::optional<Expected<Convolutions::PlanPtr>> Convolutions::known(
+    const DnnConvolution& convolution) {
+  std::lock_guard lock(mutex_);
+  const auto found = plans_.find(convolution);
+  if (found == plans_.end()) return {};
+  return found->second;
 }
 
 // Of all that the list of plans depends on.
@@ -133,33 +154,27 @@ std::string Convolutions::key_of(const DnnConvolution& c) const {
   return fmt::format("cudnn-{:016x}{:016x}", hash_text(text), hash_text(text, 1));
 }
 
-// "number engine", of which the second guards against another list.
-std::optional<std::size_t> Convolutions::kept_choice(
-    const std::string& key, const std::vector<ConvolutionPlan>& plans) const {
-  const std::optional<std::string> text = options_.kept.read(key);
-  if (!text) return {};
-  for (std::size_t i = 0; i < plans.size(); ++i)
-    if (*text == fmt::format("{} {}", i, plans[i].engine())) return i;
-  return {};
-}
-
-Status Convolutions::run(const ConvolutionPlan& plan, const DnnOperands& operands, void* workspace,
-                         StreamHandle stream) {
-  std::lock_guard lock(mutex_);
+Status Convolutions::run(const Turn&, const ConvolutionPlan& plan, const DnnOperands& operands,
+                         void* workspace, StreamHandle stream) {
   context_->enter();
   TROUPE_TRY(library_.check(library_.cudnnSetStream(handle_, stream), "cudnnSetStream"));
   return plan.run(handle_, operands, workspace);
 }
 
-Expected<double> Convolutions::time(const ConvolutionPlan& plan, const DnnOperands& operands,
-                                    void* workspace, StreamHandle stream) {
-  TROUPE_TRY(run(plan, operands, workspace, stream));  // loads what it needs
+Expected<double> Convolutions::time(const Turn& turn, const ConvolutionPlan& plan,
+                                    const DnnOperands& operands, void* workspace,
+                                    StreamHandle stream) {
+  TROUPE_TRY(run(turn, plan, operands, workspace, stream));  // loads what it needs
   TimedEvent begin(*context_), end(*context_);
-  TROUPE_TRY(begin.record(stream));
-  for (int i = 0; i < kTimedRuns; ++i) TROUPE_TRY(run(plan, operands, workspace, stream));
-  TROUPE_TRY(end.record(stream));
-  TROUPE_TRY(const double all, end.milliseconds_since(begin));
-  return all / kTimedRuns;
+  const auto all = [&]() -> Expected<double> {
+    TROUPE_TRY(begin.record(stream));
+    for (int i = 0; i < kTimedRuns; ++i) TROUPE_TRY(run(turn, plan, operands, workspace, stream));
+    TROUPE_TRY(end.record(stream));
+    return end.milliseconds_since(begin);
+  }();
+  if (all.ok()) return *all / kTimedRuns;
+  context_->driver().cuStreamSynchronize(stream);
+  return all.status();
 }
 
 bool Convolutions::leaves(const Status& status) const {

@@ -37,32 +37,43 @@ class Convolutions {
   ~Convolutions();
 
   // How the library computes it: the first way that it names or, if choices are measured, that of
-  // the first eight which took the least when it was first asked for. A trial that fails does not
-  // count. Errors name the function of the library that failed; unimplemented: it knows no way, and
-  // is not asked again unless it gave other reasons, too. REQUIRES: not on a stream's mutex.
+  // the first eight which took the least when it was first asked for. A trial
+  // that is unimplemented does not count; another that fails ends it, and nothing is kept. Errors
+  // name the function of the library that failed; unimplemented: it knows no way, and is not asked
+  // again unless it gave other reasons, too. REQUIRES: not on a stream's mutex.
   Expected<PlanPtr> plan(const DnnConvolution& convolution, Trial trial);
-  Status run(const ConvolutionPlan& plan, const DnnOperands& operands, void* workspace,
-             StreamHandle stream);
-  // Runs it a few times, and waits: milliseconds of one run.
-  Expected<double> time(const ConvolutionPlan& plan, const DnnOperands& operands, void* workspace,
-                        StreamHandle stream);
+  // The library's handle, which is one thread's at a time; making a plan takes it for long.
+  // REQUIRES: not on a stream's mutex. Taken before that, only those who convolve wait.
+  class Turn {
+   public:
+    explicit Turn(Convolutions& convolutions) : lock_(convolutions.handle_mutex_) {}
+
+   private:
+    std::lock_guard<std::mutex> lock_;
+  };
+  Status run(const Turn& turn, const ConvolutionPlan& plan, const DnnOperands& operands,
+             void* workspace, StreamHandle stream);
+  // Runs it a few times, and waits, also for what was issued before an error: milliseconds of one
+  // run.
+  Expected<double> time(const Turn& turn, const ConvolutionPlan& plan, const DnnOperands& operands,
+                        void* workspace, StreamHandle stream);
   // Whether Troupe's kernel is to compute what the library answered so; warns the first time.
   bool leaves(const Status& status) const;
 
  private:
   Convolutions(Cudnn library, ContextPtr context, Options options);
+  std::optional<Expected<PlanPtr>> known(const DnnConvolution& convolution);
   std::string key_of(const DnnConvolution& convolution) const;
-  std::optional<std::size_t> kept_choice(const std::string& key,
-                                         const std::vector<ConvolutionPlan>& plans) const;
 
   const Cudnn library_;
   const ContextPtr context_;
   const Options options_;
   const ConvolutionPlan::Limits limits_;
   mutable std::atomic<bool> warned_{false};
-  std::mutex mutex_;  // guards what follows: one thread at a time may use a handle
+  std::mutex handle_mutex_;  // guards what follows: one thread at a time may use a handle
   DnnHandle handle_ = nullptr;
   std::optional<DnnTarget> target_;
+  std::mutex mutex_;  // behind handle_mutex_; guards what follows
   std::map<DnnConvolution, Expected<PlanPtr>> plans_;
 };
 

@@ -114,8 +114,9 @@ class Conv final : public DeviceKernel {
       TROUPE_TRY(move());
       TROUPE_TRY(void* space, workspace_of(ctx, candidate.workspace(), workspace));
       Expected<double> took = unavailable("the stream has failed: nothing is measured");
+      const Convolutions::Turn turn(convolutions);
       TROUPE_TRY(device.issue([&](StreamHandle stream) {
-        took = convolutions.time(candidate, operands, space, stream);
+        took = convolutions.time(turn, candidate, operands, space, stream);
         return took.status();
       }));
       return took;
@@ -123,8 +124,12 @@ class Conv final : public DeviceKernel {
     TROUPE_TRY(const Convolutions::PlanPtr plan, convolutions.plan(wanted, trial));
     TROUPE_TRY(move());
     TROUPE_TRY(void* space, workspace_of(ctx, plan->workspace(), workspace));
-    TROUPE_TRY(device.issue(
-        [&](StreamHandle stream) { return convolutions.run(*plan, operands, space, stream); }));
+    {
+      const Convolutions::Turn turn(convolutions);
+      TROUPE_TRY(device.issue([&](StreamHandle stream) {
+        return convolutions.run(turn, *plan, operands, space, stream);
+      }));
+    }
     if (!moves || of_ != ConvolutionOf::dfilter) return ok_status();
     return copy_strided(ctx, dtype_, across, moved.raw(), there, args.to, here);
   }

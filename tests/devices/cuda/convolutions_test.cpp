@@ -26,10 +26,12 @@ Search both() {
   return search;
 }
 
-std::size_t descriptors() {
+// What the library counts, by its function's name.
+std::size_t counted(const char* name) {
   const auto library = Library::open({"libcudnn.so.9"}, both());
-  return reinterpret_cast<std::size_t (*)()>(library->find("troupe_fake_cudnn_descriptors"))();
+  return reinterpret_cast<std::size_t (*)()>(library->find(name))();
 }
+std::size_t descriptors() { return counted("troupe_fake_cudnn_descriptors"); }
 std::string reports() { return of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")(); }
 
 // 1 x 3 x 3 x 1 by 2 x 2 x 1 x 1, of integers, so that sums are exact in any order.
@@ -90,7 +92,12 @@ struct ConvolvingGpu {
   }
   static void* at(DeviceAddress address) { return reinterpret_cast<void*>(address); }
   Status run(const ConvolutionPlan& plan, StreamHandle stream) {
-    return convolutions->run(plan, operands(), at(space), stream);
+    return convolutions->run(Convolutions::Turn(*convolutions), plan, operands(), at(space),
+                             stream);
+  }
+  Expected<double> time(const ConvolutionPlan& plan, StreamHandle stream) {
+    return convolutions->time(Convolutions::Turn(*convolutions), plan, operands(), at(space),
+                              stream);
   }
   DnnOperands operands() const { return {at(x), at(filter), at(y)}; }
 
@@ -227,7 +234,8 @@ TEST_CASE("CUDA: what a run of cuDNN must not be given is refused") {
   ConvolvingGpu gpu;
   const auto plan = *gpu.plan(small());
   const auto run = [&](const DnnOperands& operands, void* space) {
-    return gpu.convolutions->run(*plan, operands, space, gpu.streams[0]).text();
+    const Convolutions::Turn turn(*gpu.convolutions);
+    return gpu.convolutions->run(turn, *plan, operands, space, gpu.streams[0]).text();
   };
   const void *x = ConvolvingGpu::at(gpu.x), *filter = ConvolvingGpu::at(gpu.filter),
              *y = ConvolvingGpu::at(gpu.y);
@@ -253,7 +261,7 @@ TEST_CASE("CUDA: of measured plans the fastest is taken, once, and kept on disk"
     return (*gpu.convolutions->plan(c,
                                     [&](const ConvolutionPlan& p) -> Expected<double> {
                                       tried.push_back(p.engine());
-                                      if (best == 0) return unavailable("none can be measured");
+                                      if (best == 0) return unimplemented("none can be measured");
                                       return p.engine() == best ? 1.5 : 2.5;
                                     }))
         ->engine();
@@ -273,6 +281,15 @@ TEST_CASE("CUDA: of measured plans the fastest is taken, once, and kept on disk"
     other.images = 3;
     CHECK(plan(gpu, other, 0) == 7);  // as without
     CHECK(files() == 2);
+    // An error ends it, and is not remembered.
+    other.images = 4;
+    const auto fails = [&](const ConvolutionPlan& p) -> Expected<double> {
+      if (p.engine() == 8) return unavailable("the GPU has failed");
+      return 1.5;
+    };
+    CHECK(gpu.convolutions->plan(other, fails).status().code() == Code::unavailable);
+    CHECK(files() == 2);
+    CHECK(plan(gpu, other, 8) == 8);
   }
   {
     ConvolvingGpu again("", options);
@@ -292,21 +309,51 @@ TEST_CASE("CUDA: of measured plans the fastest is taken, once, and kept on disk"
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE("CUDA: what another process has chosen while plans are measured is taken") {
+  char folder[] = "/tmp/troupe-choices-XXXXXX";
+  REQUIRE(mkdtemp(folder) != nullptr);
+  const Convolutions::Options options{
+      .memory = std::size_t{1} << 30, .measures = true, .kept = ImageCache(folder)};
+  ConvolvingGpu gpu("", options), other("", options);
+  const auto prefer = [](std::int64_t engine) {
+    return [engine](const ConvolutionPlan& p) -> Expected<double> {
+      return p.engine() == engine ? 1.5 : 2.5;
+    };
+  };
+  const auto plan =
+      gpu.convolutions->plan(small(), [&](const ConvolutionPlan& p) -> Expected<double> {
+        CHECK((*other.convolutions->plan(small(), prefer(8)))->engine() == 8);
+        return prefer(7)(p);
+      });
+  CHECK((*plan)->engine() == 8);
+  ConvolvingGpu later("", options);
+  CHECK((*later.convolutions->plan(small(), prefer(7)))->engine() == 8);
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("CUDA: a plan is timed by runs, in order") {
   ConvolvingGpu gpu;
   const auto plan = *gpu.plan(small());
   gpu.upload(gpu.x, kX, gpu.streams[0]);
   gpu.upload(gpu.filter, kFilter, gpu.streams[0]);
-  const auto took =
-      gpu.convolutions->time(*plan, gpu.operands(), ConvolvingGpu::at(gpu.space), gpu.streams[0]);
+  const auto took = gpu.time(*plan, gpu.streams[0]);
   REQUIRE_MESSAGE(took.ok(), took.status().text());
   CHECK(*took >= 0);
   CHECK(gpu.download(gpu.streams[0]) == kY);
   CHECK(reports().empty());
   const EnvironmentVariable broken("TROUPE_FAKE_CUDNN", "execute=5000");
-  CHECK_FALSE(
-      gpu.convolutions->time(*plan, gpu.operands(), ConvolvingGpu::at(gpu.space), gpu.streams[0])
-          .ok());
+  CHECK_FALSE(gpu.time(*plan, gpu.streams[0]).ok());
+}
+
+TEST_CASE("CUDA: what was issued before a plan could not be timed is waited for") {
+  ConvolvingGpu gpu("delay_us=20000,seed=3");
+  const auto plan = *gpu.plan(small());
+  gpu.upload(gpu.x, kX, gpu.streams[0]);
+  gpu.upload(gpu.filter, kFilter, gpu.streams[0]);
+  const std::size_t before = counted("troupe_fake_cudnn_computed");
+  const EnvironmentVariable broken("TROUPE_FAKE_CUDNN", "good=3,execute=5000");
+  CHECK(contains(gpu.time(*plan, gpu.streams[0]).status().text(), "EXECUTION_FAILED"));
+  CHECK(counted("troupe_fake_cudnn_computed") == before + 3);
 }
 
 TEST_CASE("CUDA: a library of cuDNN's name that lacks a function, or is none, is unusable") {

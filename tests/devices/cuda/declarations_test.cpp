@@ -334,6 +334,7 @@ TEST_CASE("CUDA: the declarations of cuDNN are those of the header") {
   CHECK(int(cuda::kDnnWinograd4x4) == int(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4));
   CHECK(int(cuda::kDnnWinograd6x6) == int(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6));
   CHECK(int(cuda::kDnnWinograd13x13) == int(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13));
+  CHECK(int(cuda::kDnnStrictNanPropagation) == int(CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP));
   CHECK(int(cuda::kDnnConvolution) == int(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR));
   CHECK(int(cuda::kDnnEngine) == int(CUDNN_BACKEND_ENGINE_DESCRIPTOR));
   CHECK(int(cuda::kDnnEngineConfig) == int(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));

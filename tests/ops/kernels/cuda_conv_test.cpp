@@ -405,6 +405,27 @@ TEST_CASE("CUDA: threads that ask for the same convolution at once get the same 
   CHECK(reports().empty());
 }
 
+TEST_CASE("CUDA: a thread that has cuDNN to itself keeps nobody else from the device") {
+  const Settings settings;
+  Random random(53);
+  INFO("seed 53");
+  const auto cases =
+      cases_of(random, DType::f32, {2, 6, 6, 3}, {3, 3, 3, 4}, attributes({1, 1}, {1, 1}, 1, {}));
+  auto device = gpu_with(with_library());
+  check(*device, cases[0]);
+  const std::uint64_t issued = device->stream().mark().sequence;
+  std::optional<cuda::Convolutions::Turn> turn(std::in_place, *device->convolutions());
+  Expected<std::vector<Tensor>> got = unavailable("");
+  std::thread other(
+      [&] { got = run_on_gpu(ops::builtin(), *device, cases[0].node, cases[0].inputs); });
+  // Until it has moved the filter: what comes next is cuDNN's.
+  while (device->stream().last().sequence <= issued) std::this_thread::yield();
+  for (int i = 0; i < 1000; ++i, std::this_thread::yield()) (void)device->stream().mark();
+  turn.reset();
+  other.join();
+  CHECK(got.ok());
+}
+
 TEST_CASE("CUDA: a cuDNN that knows no such GPU leaves convolutions to Troupe, unless asked for") {
   Random random(54);
   INFO("seed 54");
