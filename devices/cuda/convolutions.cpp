@@ -6,9 +6,6 @@
 #include <vector>
 
 #include "core/hash.hpp"
-#include "core/log.hpp"
-#include "devices/cuda/diagnosis.hpp"
-#include "devices/cuda/library_choice.hpp"
 
 namespace troupe::cuda {
 namespace {
@@ -78,6 +75,7 @@ Convolutions::Convolutions(Cudnn library, ContextPtr context, Options options)
     : library_(std::move(library)),
       context_(std::move(context)),
       options_(std::move(options)),
+      gaps_(options_.alone, "convolutions"),
       limits_{.workspace = std::min(kLargestWorkspace, options_.memory / 8),
               .tf32 = options_.tf32} {}
 
@@ -177,33 +175,10 @@ Expected<double> Convolutions::time(const Turn& turn, const ConvolutionPlan& pla
   return all.status();
 }
 
-bool Convolutions::leaves(const Status& status) const {
-  if (options_.alone || status.code() != Code::unimplemented) return false;
-  if (!warned_.exchange(true))
-    TROUPE_LOG(warning, "cuda",
-               status.message() + ": such convolutions are computed by Troupe's kernels");
-  return true;
-}
-
 Expected<ConvolutionsChoice> choose_convolutions(const Search& search, const Driver& driver) {
-  std::optional<Cudnn> library;
-  TROUPE_TRY(LibraryChoice choice,
-             choose_library({.variable = "TROUPE_CUDA_CONV",
-                             .word = "cudnn",
-                             .library = "cudnn",
-                             .what = "convolutions"},
-                            driver, [&]() -> FoundLibrary {
-                              auto opened = open_cudnn(search);
-                              if (!opened.ok())
-                                return {.status = opened.status(),
-                                        .lacks = cudnn_finding(search, driver.version).text};
-                              library = std::move(*opened);
-                              return {.path = library->path,
-                                      .cuda_major = library->cuda_version / 1000,
-                                      .fake = library->fake};
-                            }));
-  if (!choice.library) library.reset();
-  return ConvolutionsChoice{std::move(library), choice.asked, std::move(choice.text)};
+  return choose_table<Cudnn>(
+      {.variable = "TROUPE_CUDA_CONV", .word = "cudnn", .library = "cudnn", .what = "convolutions"},
+      driver, search, open_cudnn, cudnn_finding);
 }
 
 }  // namespace troupe::cuda

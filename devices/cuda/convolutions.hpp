@@ -1,7 +1,6 @@
 // Convolutions: convolutions on one GPU, by cuDNN.
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include "devices/cuda/context.hpp"
 #include "devices/cuda/convolution_plan.hpp"
 #include "devices/cuda/image_cache.hpp"
+#include "devices/cuda/library_choice.hpp"
 
 namespace troupe::cuda {
 
@@ -58,7 +58,7 @@ class Convolutions {
   Expected<double> time(const Turn& turn, const ConvolutionPlan& plan, const DnnOperands& operands,
                         void* workspace, StreamHandle stream);
   // Whether Troupe's kernel is to compute what the library answered so; warns the first time.
-  bool leaves(const Status& status) const;
+  bool leaves(const Status& status) const { return gaps_.leaves(status); }
 
  private:
   Convolutions(Cudnn library, ContextPtr context, Options options);
@@ -68,8 +68,8 @@ class Convolutions {
   const Cudnn library_;
   const ContextPtr context_;
   const Options options_;
+  const LibraryGaps gaps_;
   const ConvolutionPlan::Limits limits_;
-  mutable std::atomic<bool> warned_{false};
   std::mutex handle_mutex_;  // guards what follows: one thread at a time may use a handle
   DnnHandle handle_ = nullptr;
   std::optional<DnnTarget> target_;
@@ -79,11 +79,7 @@ class Convolutions {
 
 // What computes convolutions, and why. TROUPE_CUDA_CONV is "cudnn", "kernels" (Troupe's own), or
 // not set: cuDNN where it is installed and made for the driver.
-struct ConvolutionsChoice {
-  std::optional<Cudnn> library;  // none: own kernels
-  bool asked = false;            // for the library, by name
-  std::string text;              // one line
-};
+using ConvolutionsChoice = TableChoice<Cudnn>;
 // invalid_argument for another value; failed_precondition for a library that is broken, or asked
 // for and missing.
 Expected<ConvolutionsChoice> choose_convolutions(const Search& search, const Driver& driver);

@@ -101,6 +101,8 @@ struct CublasLt : CublasLtTable {
   int version = 0;    // 130100 is 13.1.0
   bool fake = false;  // the tests' library, which computes through the fake driver
 
+  // Of the CUDA that it was made with.
+  int cuda_major() const { return version / 10000; }
   // Ok for 0; else an error: "cublasLtMatmul: CUBLAS_STATUS_NOT_SUPPORTED".
   Status check(LtResult result, const char* call) const;
 };

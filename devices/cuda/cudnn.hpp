@@ -153,6 +153,7 @@ struct Cudnn : CudnnTable {
   int cuda_version = 0;  // 13000: made with CUDA 13.0
   bool fake = false;     // the tests' library, which computes through the fake driver
 
+  int cuda_major() const { return cuda_version / 1000; }
   // Ok for 0; else an error: "cudnnBackendFinalize: CUDNN_STATUS_BAD_PARAM (_nbDims < 1)", with
   // what the library says of this thread's last error. unimplemented: the library does not do this;
   // resource_exhausted: for want of memory.

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "core/log.hpp"
+
 namespace troupe::cuda {
 
 Expected<LibraryChoice> choose_library(const LibraryWish& of, const Driver& driver,
@@ -27,6 +29,14 @@ Expected<LibraryChoice> choose_library(const LibraryWish& of, const Driver& driv
   if (lacks.empty()) return LibraryChoice{true, !wish.empty(), name + " (" + found.path + ")"};
   if (wish == of.word) return failed_precondition(variable + "=" + wish + ": " + lacks);
   return LibraryChoice{.text = "Troupe's kernels: " + lacks};
+}
+
+bool LibraryGaps::leaves(const Status& status) const {
+  if (alone_ || status.code() != Code::unimplemented) return false;
+  if (!warned_.exchange(true))
+    TROUPE_LOG(warning, "cuda",
+               status.message() + ": such " + what_ + " are computed by Troupe's kernels");
+  return true;
 }
 
 }  // namespace troupe::cuda

@@ -1,10 +1,14 @@
 // What computes something on a GPU: a library of NVIDIA's, or Troupe's own kernels.
 #pragma once
 
+#include <atomic>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "core/function_ref.hpp"
 #include "core/status.hpp"
+#include "devices/cuda/diagnosis.hpp"
 #include "devices/cuda/driver.hpp"
 
 namespace troupe::cuda {
@@ -36,5 +40,44 @@ struct LibraryChoice {
 // variable; failed_precondition for a library that is broken, or asked for and missing.
 Expected<LibraryChoice> choose_library(const LibraryWish& wish, const Driver& driver,
                                        FunctionRef<FoundLibrary()> look);
+
+// The same with the library, as a table of functions.
+template <class Table>
+struct TableChoice {
+  std::optional<Table> library;  // none: own kernels
+  bool asked = false;            // for the library, by name
+  std::string text;              // one line
+};
+template <class Table>
+Expected<TableChoice<Table>> choose_table(const LibraryWish& wish, const Driver& driver,
+                                          const Search& search,
+                                          Expected<Table> (*open)(const Search&),
+                                          Finding (*finding)(const Search&, int driver_version)) {
+  std::optional<Table> library;
+  const auto look = [&]() -> FoundLibrary {
+    auto opened = open(search);
+    if (!opened.ok())
+      return {.status = opened.status(), .lacks = finding(search, driver.version).text};
+    library = std::move(*opened);
+    return {.path = library->path, .cuda_major = library->cuda_major(), .fake = library->fake};
+  };
+  TROUPE_TRY(LibraryChoice choice, choose_library(wish, driver, look));
+  if (!choice.library) library.reset();
+  return TableChoice<Table>{std::move(library), choice.asked, std::move(choice.text)};
+}
+
+// What a library knows no way to compute, Troupe's kernels do. Any thread.
+class LibraryGaps {
+ public:
+  // `alone`: it is an error instead. `what`: "products".
+  LibraryGaps(bool alone, const char* what) : alone_(alone), what_(what) {}
+  // Whether Troupe's kernel is to compute what the library answered so; warns the first time.
+  bool leaves(const Status& status) const;
+
+ private:
+  const bool alone_;
+  const char* const what_;
+  mutable std::atomic<bool> warned_{false};
+};
 
 }  // namespace troupe::cuda

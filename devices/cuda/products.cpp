@@ -1,12 +1,8 @@
 #include "devices/cuda/products.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 
-#include "core/log.hpp"
-#include "devices/cuda/diagnosis.hpp"
-#include "devices/cuda/library_choice.hpp"
+#include "devices/cuda/alignment.hpp"
 
 namespace troupe::cuda {
 namespace {
@@ -28,13 +24,6 @@ LtType type_of(DType dtype) {
     default:
       return kLtF32;
   }
-}
-
-// The largest power of two, up to 64, that divides the address and the step to the next matrix.
-std::uint32_t alignment_of(const void* data, std::int64_t step_bytes) {
-  const std::uint64_t bits = reinterpret_cast<std::uint64_t>(data) | std::uint64_t(step_bytes);
-  const std::uint64_t lowest = bits & (~bits + 1);
-  return lowest == 0 || lowest > kMostAlignment ? kMostAlignment : std::uint32_t(lowest);
 }
 
 }  // namespace
@@ -166,10 +155,10 @@ Products::~Products() {
 
 Expected<Products::PlanPtr> Products::plan(const LtProduct& product, const Operands& operands) {
   const auto size = std::int64_t(dtype_size(product.dtype));
-  const Alignments alignments{
-      alignment_of(operands.a, product.next_a * size),
-      alignment_of(operands.b, product.next_b * size),
-      alignment_of(operands.y, product.count == 1 ? 0 : product.m * product.n * size)};
+  const Alignments alignments{alignment_of(operands.a, kMostAlignment, product.next_a * size),
+                              alignment_of(operands.b, kMostAlignment, product.next_b * size),
+                              alignment_of(operands.y, kMostAlignment,
+                                           product.count == 1 ? 0 : product.m * product.n * size)};
   std::lock_guard lock(mutex_);
   const std::pair key(product, alignments);
   if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
@@ -188,33 +177,12 @@ Status Products::run(const Plan& plan, const Operands& operands, void* workspace
   return plan.run(handle_, operands, workspace, stream);
 }
 
-bool Products::leaves(const Status& status) const {
-  if (alone_ || status.code() != Code::unimplemented) return false;
-  if (!warned_.exchange(true))
-    TROUPE_LOG(warning, "cuda",
-               status.message() + ": such products are computed by Troupe's kernels");
-  return true;
-}
-
 Expected<ProductsChoice> choose_products(const Search& search, const Driver& driver) {
-  std::optional<CublasLt> library;
-  TROUPE_TRY(LibraryChoice choice,
-             choose_library({.variable = "TROUPE_CUDA_MATMUL",
-                             .word = "cublaslt",
-                             .library = "cublasLt",
-                             .what = "products of matrices"},
-                            driver, [&]() -> FoundLibrary {
-                              auto opened = open_cublaslt(search);
-                              if (!opened.ok())
-                                return {.status = opened.status(),
-                                        .lacks = cublaslt_finding(search, driver.version).text};
-                              library = std::move(*opened);
-                              return {.path = library->path,
-                                      .cuda_major = library->version / 10000,
-                                      .fake = library->fake};
-                            }));
-  if (!choice.library) library.reset();
-  return ProductsChoice{std::move(library), choice.asked, std::move(choice.text)};
+  return choose_table<CublasLt>({.variable = "TROUPE_CUDA_MATMUL",
+                                 .word = "cublaslt",
+                                 .library = "cublasLt",
+                                 .what = "products of matrices"},
+                                driver, search, open_cublaslt, cublaslt_finding);
 }
 
 }  // namespace troupe::cuda

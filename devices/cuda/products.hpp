@@ -1,18 +1,16 @@
 // Products: products of matrices on one GPU, by cuBLASLt.
 #pragma once
 
-#include <atomic>
 #include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <string>
 
 #include "core/dtype.hpp"
 #include "devices/cuda/context.hpp"
 #include "devices/cuda/cublaslt.hpp"
+#include "devices/cuda/library_choice.hpp"
 
 namespace troupe::cuda {
 
@@ -55,7 +53,7 @@ class Products {
   Status run(const Plan& plan, const Operands& operands, void* workspace,
              StreamHandle stream) const;
   // Whether Troupe's kernel is to compute what the library answered so; warns the first time.
-  bool leaves(const Status& status) const;
+  bool leaves(const Status& status) const { return gaps_.leaves(status); }
 
  private:
   struct Alignments {
@@ -63,12 +61,15 @@ class Products {
     auto operator<=>(const Alignments&) const = default;
   };
   Products(CublasLt library, ContextPtr context, bool alone, bool tf32)
-      : library_(std::move(library)), context_(std::move(context)), alone_(alone), tf32_(tf32) {}
+      : library_(std::move(library)),
+        context_(std::move(context)),
+        gaps_(alone, "products"),
+        tf32_(tf32) {}
 
   const CublasLt library_;
   const ContextPtr context_;
-  const bool alone_, tf32_;
-  mutable std::atomic<bool> warned_{false};
+  const LibraryGaps gaps_;
+  const bool tf32_;
   LtHandle handle_ = nullptr;
   std::mutex mutex_;
   std::map<std::pair<LtProduct, Alignments>, PlanPtr> plans_;
@@ -76,11 +77,7 @@ class Products {
 
 // What computes products, and why. TROUPE_CUDA_MATMUL is "cublaslt", "kernels" (Troupe's own), or
 // not set: cuBLASLt where it is installed and made for the driver.
-struct ProductsChoice {
-  std::optional<CublasLt> library;  // none: own kernels
-  bool asked = false;               // for the library, by name
-  std::string text;                 // one line
-};
+using ProductsChoice = TableChoice<CublasLt>;
 // invalid_argument for another value; failed_precondition for a library that is broken, or asked
 // for and missing.
 Expected<ProductsChoice> choose_products(const Search& search, const Driver& driver);

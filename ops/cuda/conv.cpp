@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "devices/cuda/alignment.hpp"
 #include "devices/cuda/cuda_device.hpp"
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
@@ -17,6 +18,9 @@
 
 namespace troupe::cuda {
 namespace {
+
+// Memory of a device is aligned to more: only a part of a tensor may lie elsewhere.
+constexpr std::uint32_t kMostAlignment = 16;
 
 ConvolutionOf result_of(std::string_view op) {
   if (op == "Conv2D") return ConvolutionOf::y;
@@ -98,8 +102,9 @@ class Conv final : public DeviceKernel {
      : of_ == ConvolutionOf::dx ? operands.x
                                 : operands.filter) = args.to;
     DnnConvolution wanted = description(s);
-    wanted.align_x = alignment_of(operands.x), wanted.align_y = alignment_of(operands.y);
-    if (!moves) wanted.align_filter = alignment_of(operands.filter);
+    wanted.align_x = alignment_of(operands.x, kMostAlignment),
+    wanted.align_y = alignment_of(operands.y, kMostAlignment);
+    if (!moves) wanted.align_filter = alignment_of(operands.filter, kMostAlignment);
     const Shape across{taps, s.out_c};
     const std::int64_t here[] = {s.out_c, 1}, there[] = {1, taps};
     Tensor moved, workspace;
@@ -142,13 +147,6 @@ class Conv final : public DeviceKernel {
     c.stride = {s.stride_h, s.stride_w}, c.dilation = {s.dilation_h, s.dilation_w};
     c.pad_before = {s.pad_top, s.pad_left}, c.pad_after = {s.pad_bottom, s.pad_right};
     return c;
-  }
-
-  // The largest power of two, up to 16, that divides the address. Memory of a device is aligned to
-  // more: only a part of a tensor lies elsewhere.
-  static std::int64_t alignment_of(const void* data) {
-    const auto bits = reinterpret_cast<std::uintptr_t>(data) | 16;
-    return std::int64_t(bits & (~bits + 1));
   }
 
   // A filter has few tiles, and each of its elements a long sum over pixels. It is cut into parts,
