@@ -37,10 +37,10 @@ class Convolutions {
   ~Convolutions();
 
   // How the library computes it: the first way that it names or, if choices are measured, that of
-  // the first eight which took the least when it was first asked for. A trial
-  // that is unimplemented does not count; another that fails ends it, and nothing is kept. Errors
-  // name the function of the library that failed; unimplemented: it knows no way, and is not asked
-  // again unless it gave other reasons, too. REQUIRES: not on a stream's mutex.
+  // the first eight which took the least when it was first asked for. A trial that is unimplemented
+  // does not count; another that fails ends it, and nothing is kept. Errors name the function of
+  // the library that failed; unimplemented: it knows no way, and is not asked again unless it gave
+  // other reasons, too. REQUIRES: not on a stream's mutex.
   Expected<PlanPtr> plan(const DnnConvolution& convolution, Trial trial);
   // The library's handle, which is one thread's at a time; making a plan takes it for long.
   // REQUIRES: not on a stream's mutex. Taken before that, only those who convolve wait.
