@@ -14,6 +14,7 @@ set(troupe_headers_actors ${troupe_headers_graph} <caf/actor_system.hpp>
     <caf/typed_event_based_actor.hpp> <actors/interfaces.hpp>)
 set(troupe_headers_commands ${troupe_headers_graph} <nlohmann/json.hpp>
     <actors/client/session.hpp>)
+set(troupe_headers_programs ${troupe_headers_core} <apps/troupe.hpp>)
 set(troupe_headers_test ${troupe_headers_graph} <doctest/doctest.h>)
 set(troupe_headers_actors_test ${troupe_headers_actors} <actors/client/session.hpp>
     <doctest/doctest.h>)
