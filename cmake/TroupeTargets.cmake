@@ -6,10 +6,11 @@
 set(TROUPE_INCLUDE ${PROJECT_SOURCE_DIR})
 
 # troupe_unity(TARGET): several of its files at once. What their headers and templates cost is then
-# paid once for all of a group. A file's group follows from its name: one more file in a folder is
-# one more in its group, and the others are compiled as they were.
+# paid once for all of a group. Files of one folder use the same of them and are of one group, or of
+# two or more where there are many, which follows from a file's name: one more file in a folder is one
+# more in its group. Small folders in a row share one.
 #
-# What is in an unnamed namespace has names of its own within a group.
+# What is in an unnamed namespace has names of its own within a folder.
 #
 # -DTROUPE_UNITY=OFF, as in the preset "clang", compiles each by itself: faster where one file is
 # edited again and again, and it says where one leans on what its neighbour includes.
@@ -17,19 +18,44 @@ function(troupe_unity target)
   if(NOT TROUPE_UNITY)
     return()
   endif()
+  set(most 10)
   get_target_property(files ${target} SOURCES)
-  list(LENGTH files count)
-  set(groups 1)
-  while(count GREATER 6)
-    math(EXPR groups "${groups} * 2")
-    math(EXPR count "(${count} + 1) / 2")
-  endwhile()
+  set(folders)
   foreach(file IN LISTS files)
-    get_filename_component(name ${file} NAME)
-    string(MD5 hash ${name})
-    string(SUBSTRING ${hash} 0 2 hash)
-    math(EXPR group "0x${hash} % ${groups}")
-    set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${target}_${group})
+    get_filename_component(path ${file} ABSOLUTE)
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${path})
+    get_filename_component(folder ${path} DIRECTORY)
+    string(MAKE_C_IDENTIFIER "${folder}" key)
+    list(APPEND folders ${key})
+    list(APPEND in_${key} ${file})
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  list(SORT folders)
+  set(shared 0)
+  set(room 0)  # in the group that small folders share
+  foreach(key IN LISTS folders)
+    list(LENGTH in_${key} count)
+    if(count GREATER most)
+      set(groups 1)
+      while(count GREATER most)
+        math(EXPR groups "${groups} * 2")
+        math(EXPR count "(${count} + 1) / 2")
+      endwhile()
+      foreach(file IN LISTS in_${key})
+        get_filename_component(name ${file} NAME)
+        string(MD5 hash ${name})
+        string(SUBSTRING ${hash} 0 2 hash)
+        math(EXPR group "0x${hash} % ${groups}")
+        set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${key}_${group})
+      endforeach()
+      continue()
+    endif()
+    if(count GREATER room)
+      math(EXPR shared "${shared} + 1")
+      set(room ${most})
+    endif()
+    math(EXPR room "${room} - ${count}")
+    set_source_files_properties(${in_${key}} PROPERTIES UNITY_GROUP ${target}_${shared})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   # A nested class of one file, of members that only that file knows, is then told of as a header's.

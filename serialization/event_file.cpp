@@ -18,7 +18,7 @@ namespace {
 using protozero::pbf_wire_type;
 using protozero::pbf_writer;
 
-constexpr std::string_view kPrefix = "events.out.tfevents.";
+constexpr std::string_view kEventsPrefix = "events.out.tfevents.";
 constexpr std::string_view kFileVersion = "brain.Event:2";  // with SessionLog
 constexpr std::int64_t kLatest = 9'999'999'999;  // ten digits, so that names sort as numbers
 
@@ -96,8 +96,8 @@ Status check_fields(protozero::data_view bytes, std::span<const Field> fields) {
 
 // The seconds in the name of an event file; nullopt for other files.
 std::optional<std::int64_t> seconds_of(std::string_view name) {
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
+  if (!name.starts_with(kEventsPrefix)) return std::nullopt;
+  name.remove_prefix(kEventsPrefix.size());
   const auto seconds = parse_number<std::int64_t>(name.substr(0, name.find('.')));
   if (!seconds || *seconds < 0 || *seconds >= kLatest) return std::nullopt;
   return *seconds;
@@ -135,8 +135,8 @@ Expected<std::unique_ptr<EventFile>> EventFile::create(const std::string& dir,
   auto seconds = std::int64_t(std::clamp(now(), 0.0, double(kLatest - 1)));
   for (const std::string& name : names)
     if (const auto other = seconds_of(name)) seconds = std::max(seconds, *other + 1);
-  const std::string path = fmt::format("{}/{}{:010}.{}.{}.{}", dir, kPrefix, seconds, host_name(),
-                                       getpid(), number.fetch_add(1));
+  const std::string path = fmt::format("{}/{}{:010}.{}.{}.{}", dir, kEventsPrefix, seconds,
+                                       host_name(), getpid(), number.fetch_add(1));
   TROUPE_TRY(auto opened, files.create(path));
   std::unique_ptr<EventFile> file(new EventFile(std::move(opened), path, std::move(now)));
   if (Status begun = file->begin(next_step); !begun.ok()) {

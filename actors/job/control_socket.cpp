@@ -61,7 +61,7 @@ class SocketFile {
   sockaddr_un address_{};
 };
 
-std::string dumped(const Json& json) {
+std::string line_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -104,7 +104,7 @@ Status ControlSocket::State::listen(const std::string& folder) {
 
 std::string ControlSocket::State::document(std::string_view question) {
   if (question != kWaits && question != kStatus)
-    return dumped({{"error", "ask for 'waits' or for 'status', in a line"}});
+    return line_of({{"error", "ask for 'waits' or for 'status', in a line"}});
   std::vector<std::shared_ptr<const Answer>> all;
   Json notes_now = Json::object(), figures_now = Json::object();
   {
@@ -128,8 +128,8 @@ std::string ControlSocket::State::document(std::string_view question) {
     document["notes"] = std::move(notes_now);
     document["figures"] = std::move(figures_now);
   }
-  std::string text = dumped(document);
-  if (text.size() > kMostAnswer) return dumped({{"error", "there is more to say than fits"}});
+  std::string text = line_of(document);
+  if (text.size() > kMostAnswer) return line_of({{"error", "there is more to say than fits"}});
   return text;
 }
 

@@ -72,7 +72,7 @@ class WatchedProcess {
   ~WatchedProcess() {
     signal(SIGKILL);
     if (thread_.joinable()) thread_.join();
-    if (handle_ >= 0) close(handle_);
+    if (handle_ >= 0) ::close(handle_);
   }
   WatchedProcess(const WatchedProcess&) = delete;
   WatchedProcess& operator=(const WatchedProcess&) = delete;

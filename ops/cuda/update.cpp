@@ -15,7 +15,7 @@ namespace troupe::cuda {
 namespace {
 
 // Which inputs a rule has where.
-struct Operands {
+struct UpdateOperands {
   int values = 1;  // the first inputs
   int step = -1;   // behind them; -1: none
   int gradient = 0;
@@ -24,7 +24,8 @@ struct Operands {
 
 // The new values and the step count, whose memory `args` has. Also fills in what the rule reads.
 Expected<std::vector<Tensor>> begin_update(const KernelContext& ctx, DType dtype,
-                                           const Operands& operands, device::UpdateArgs& args) {
+                                           const UpdateOperands& operands,
+                                           device::UpdateArgs& args) {
   args.n = ctx.input(0).elements();
   std::vector<Tensor> results;
   for (int i = 0; i < operands.values; ++i) {
@@ -51,7 +52,7 @@ void set_outputs(KernelContext& ctx, std::vector<Tensor> results) {
 
 class Update final : public DeviceKernel {
  public:
-  Update(DType dtype, const std::string& rule, Operands operands)
+  Update(DType dtype, const std::string& rule, UpdateOperands operands)
       : dtype_(dtype),
         operands_(std::move(operands)),
         function_{device_type("Update", {rule, element_type(dtype)})} {}
@@ -69,7 +70,7 @@ class Update final : public DeviceKernel {
 
  private:
   DType dtype_;
-  Operands operands_;
+  UpdateOperands operands_;
   GpuFunction function_;
 };
 
@@ -128,7 +129,7 @@ class UpdateRows final : public DeviceKernel {
 
   Status compute(KernelContext& ctx) override {
     const int indices = ctx.inputs() - 2;
-    Operands operands{.values = rule_.values, .gradient = indices + 1};
+    UpdateOperands operands{.values = rule_.values, .gradient = indices + 1};
     if (rule_.counts) operands.step = rule_.values;
     for (int i = rule_.values + rule_.counts; i < indices; ++i) operands.scalars.push_back(i);
     const Shape shape = ctx.input(0).shape();
@@ -215,7 +216,7 @@ class Lamb final : public DeviceKernel {
 
  private:
   const DType dtype_;
-  const Operands operands_{.values = 3, .step = 3, .gradient = 8, .scalars = {4, 5, 6, 7, 9}};
+  const UpdateOperands operands_{.values = 3, .step = 3, .gradient = 8, .scalars = {4, 5, 6, 7, 9}};
   std::array<GpuFunction, 3> functions_;
 };
 
@@ -274,7 +275,7 @@ namespace {
 
 // Values, scalars, gradient, in this order.
 std::unique_ptr<Kernel> plain(const char* rule, int values, int scalars, const KernelSpec& spec) {
-  Operands operands{.values = values, .gradient = values + scalars};
+  UpdateOperands operands{.values = values, .gradient = values + scalars};
   for (int i = 0; i < scalars; ++i) operands.scalars.push_back(values + i);
   return std::unique_ptr<Kernel>(
       new Update(spec.type(), rule_of(rule, spec.type()), std::move(operands)));
@@ -309,7 +310,7 @@ Expected<std::unique_ptr<Kernel>> moving_average(const KernelSpec& spec) {
 
 Expected<std::unique_ptr<Kernel>> adam(const KernelSpec& spec) {
   const bool decays = spec.node.op == "ApplyAdamW";
-  Operands operands{.values = 3, .step = 3, .gradient = 8, .scalars = {4, 5, 6, 7}};
+  UpdateOperands operands{.values = 3, .step = 3, .gradient = 8, .scalars = {4, 5, 6, 7}};
   if (decays) operands.scalars.push_back(9);
   return std::unique_ptr<Kernel>(new Update(
       spec.type(), rule_of("AdamStep", spec.type(), variant_of(decays)), std::move(operands)));

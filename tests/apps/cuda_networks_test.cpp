@@ -34,7 +34,7 @@ void check_trained(Trained train, double apart, bool libraries = false) {
     CHECK(test::most_apart(got, cpu) < apart);
     if (once.empty()) once = got;
     CHECK(test::same_bits(got, once));
-    CHECK(std::string(test::of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")()) == "");
+    CHECK(test::fake_reports().empty());
   }
 }
 
@@ -53,7 +53,7 @@ std::vector<Tensor> train_lstm(bool gpu) {
   return losses_and_variables(g, loss, optim::Adam{.lr = 0.01}.apply(gradients), gpu);
 }
 
-struct Pictures : nn::Module {
+struct NetworkPictures : nn::Module {
   using Module::Module;
   nn::Conv2d conv{*this, "conv", 1, 4, 3, {.stride = 2}};
   nn::BatchNorm norm{*this, "norm", 4};
@@ -72,7 +72,7 @@ std::vector<Tensor> train_pictures(bool gpu) {
   Graph g(5);
   auto [images, labels] =
       data::digits(64, data::Split::train).shuffle(64, 1).batch(8).repeat().outputs(g);
-  Pictures net(g.scope("net"));
+  NetworkPictures net(g.scope("net"));
   auto training = net.train();
   Output loss = mean(softmax_cross_entropy(net(images), labels));
   return losses_and_variables(g, loss, optim::Momentum{.lr = 0.05}.minimize(loss), gpu);

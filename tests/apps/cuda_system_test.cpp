@@ -155,7 +155,7 @@ TEST_CASE("what was just copied to a GPU and is copied back waits for the first 
     CHECK(byte == (initialised ? 1 : 0));
     if (!initialised) session.init();
   }
-  CHECK(std::string(test::of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")()) == "");
+  CHECK(test::fake_reports().empty());
 }
 
 namespace {
@@ -202,7 +202,7 @@ TEST_CASE("queues, variables and checkpoints have the same bits with a GPU besid
     INFO(fake);
     const Emulated emulated(fake);
     CHECK(test::same_bits(passed_through_a_queue(true), want));
-    CHECK(std::string(test::of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")()) == "");
+    CHECK(test::fake_reports().empty());
   }
 }
 

@@ -15,7 +15,7 @@ using namespace troupe;
 
 namespace {
 
-const OpRegistry& ops() {
+const OpRegistry& state_ops() {
   static const OpRegistry registry = [] {
     OpRegistry r;
     auto add = [&](OpDef def) { throw_if_error(r.add(std::move(def))); };
@@ -70,7 +70,7 @@ const OpRegistry& ops() {
 
 Target one_device() {
   Target out;
-  out.ops = &ops();
+  out.ops = &state_ops();
   return out;
 }
 
@@ -79,7 +79,7 @@ Output read(const Output& v) { return v.graph().add("ReadVariable", {v}, {{"T", 
 // A loop over x that takes the variable.
 struct Loop {
   using Make = std::function<Output(GraphBuilder&, const Output& x)>;
-  Loop() : g(ops()) {
+  Loop() : g(state_ops()) {
     x = g.add("Placeholder", {}, {{"T", DType::f32}});
     v = g.add(NodeSpec{.op = "Variable",
                        .attrs = {{"T", DType::f32}, {"shape", PartialShape::scalar()}},
@@ -157,7 +157,7 @@ TEST_CASE("a loop carries the variable that it writes, and what is written stand
   const FunctionDef& body = body_of(step);
   CHECK(original_function(body.name) == "body");
   CHECK(body.name != "body");
-  for (const NodeDef& n : body.nodes) CHECK(op_of(n, ops()).def.role != Role::external);
+  for (const NodeDef& n : body.nodes) CHECK(op_of(n, state_ops()).def.role != Role::external);
   const auto write = std::find_if(body.nodes.begin(), body.nodes.end(),
                                   [](const NodeDef& n) { return n.name == "write"; });
   REQUIRE(write != body.nodes.end());

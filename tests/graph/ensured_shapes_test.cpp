@@ -13,8 +13,6 @@ using namespace troupe;
 
 namespace {
 
-using sample::ops;
-
 const ValueType four{DType::f32, {4}};
 
 // The same value, of whose shape nothing is known.
@@ -42,12 +40,12 @@ Op call(GraphBuilder& g, const Output& x) {
 // The checks in a step that fetches these, after it went over a wire and was lowered.
 std::vector<NodeDef> checks(const GraphBuilder& g, const Output& y) {
   StepGraph step;
-  step.graph = value_or_throw(import_graph(g.def(), ops()));
+  step.graph = value_or_throw(import_graph(g.def(), sample::ops()));
   for (NodeDef& node : step.graph.nodes)
     if (node.op == "Placeholder") node.op = kFeedOp;
   step.fetches = {y.port()};
   Target target;
-  target.ops = &ops();
+  target.ops = &sample::ops();
   target.devices.push_back({*DeviceName::parse("/job:w/task:0/cpu:0")});
   throw_if_error(lower(step, target));
   std::vector<NodeDef> found;
@@ -61,13 +59,13 @@ std::string message(const NodeDef& check) { return *check.attrs.at("message").ge
 }  // namespace
 
 TEST_CASE("what is certain is not checked in a run") {
-  GraphBuilder g(ops());
+  GraphBuilder g(sample::ops());
   define(g, true, true);
   CHECK(checks(g, call(g, sample::placeholder(g, "a", {4})).output()).empty());
 }
 
 TEST_CASE("an argument of which less is known than is declared is checked, with the call's line") {
-  GraphBuilder g(ops());
+  GraphBuilder g(sample::ops());
   define(g, false, true);
   Output a = sample::placeholder(g, "a", PartialShape::unknown());
   const auto found = checks(g, call(g, a).output());
@@ -78,7 +76,7 @@ TEST_CASE("an argument of which less is known than is declared is checked, with 
 }
 
 TEST_CASE("a result of which less is known than is declared is checked, with its own line") {
-  GraphBuilder g(ops());
+  GraphBuilder g(sample::ops());
   define(g, true, false);
   Output y = call(g, sample::placeholder(g, "a", {4})).output();
   CHECK(y.shape() == PartialShape{4});
@@ -89,7 +87,7 @@ TEST_CASE("a result of which less is known than is declared is checked, with its
 }
 
 TEST_CASE("a loop's variable of which less is known is checked at first and each time") {
-  GraphBuilder g(ops());
+  GraphBuilder g(sample::ops());
   Output p = sample::placeholder(g, "p", PartialShape::scalar(), DType::bool_);
   auto function = [&](const char* name, bool next) {
     Body body(g, name, {"f.cpp", 30});
@@ -119,15 +117,15 @@ TEST_CASE("a loop's variable of which less is known is checked at first and each
 }
 
 TEST_CASE("a graph from outside may declare shapes that only a run knows, and no others") {
-  GraphBuilder g(ops());
+  GraphBuilder g(sample::ops());
   define(g, true, false);
   call(g, sample::placeholder(g, "a", PartialShape::unknown()));
-  CHECK(import_graph(g.def(), ops()).ok());
+  CHECK(import_graph(g.def(), sample::ops()).ok());
   GraphDef wrong = g.def();
   wrong.functions[0].nodes[2].op = "Identity";  // of whose shape something is known, and
   wrong.functions[0].nodes[2].attrs = {{"T", DType::f32}};
   wrong.functions[0].result_shapes = {PartialShape{5}};
-  const Status status = import_graph(wrong, ops()).status();
+  const Status status = import_graph(wrong, sample::ops()).status();
   CHECK(status.code() == Code::invalid_argument);
   CHECK_MESSAGE(status.text().find("is not what the function says") != std::string::npos,
                 status.text());

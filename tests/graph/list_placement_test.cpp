@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kFirst = "/job:w/task:0/cpu:0";
 constexpr const char* kSecond = "/job:w/task:1/cpu:0";
 
-const OpRegistry& ops() {
+const OpRegistry& placement_ops() {
   static const OpRegistry all = [] {
     OpRegistry r = sample::registry();
     throw_if_error(r.add({.name = "ListOf",
@@ -32,8 +32,8 @@ const OpRegistry& ops() {
 }
 
 struct Placing {
-  Placing() : g(ops()) {
-    target.ops = &ops();
+  Placing() : g(placement_ops()) {
+    target.ops = &placement_ops();
     for (const char* name : {kFirst, kSecond}) target.devices.push_back({*DeviceName::parse(name)});
     x = sample::placeholder(g, "x", PartialShape::scalar());
   }
@@ -90,6 +90,7 @@ TEST_CASE("a list goes to whoever must be with state that has its place") {
   Op set = p.g.add(NodeSpec{.op = "Assign", .inputs = {v, p.x}});
   Output list = p.add("ListOf", "list", {p.x}, kFirst);
   Output n = p.add("Length", "n", {list}, "", {p.g.node(v.node()).name});
-  p.target.fixed.emplace(resource_key(p.g.node(v.node()), ops()), *DeviceName::parse(kSecond));
+  p.target.fixed.emplace(resource_key(p.g.node(v.node()), placement_ops()),
+                         *DeviceName::parse(kSecond));
   CHECK(p.device_of(n, {set}) == kSecond);
 }

@@ -11,7 +11,9 @@
 namespace troupe {
 namespace {
 
-Expected<std::unique_ptr<Kernel>> none(const KernelSpec&) { return unimplemented("for a test"); }
+Expected<std::unique_ptr<Kernel>> no_kernel(const KernelSpec&) {
+  return unimplemented("for a test");
+}
 
 }  // namespace
 
@@ -85,7 +87,7 @@ TEST_CASE("the level of bf16 products stays once a kernel has asked for it") {
 TEST_CASE("a kernel is found by op and device, and refused by dtype") {
   OpTable table;
   table.add({.name = "F", .in = {"x"}, .out = {"y"}, .types = "f32 f64", .shape = same_shape})
-      .cpu(none, "f32");
+      .cpu(no_kernel, "f32");
   NodeDef node{.name = "n", .op = "F", .attrs = {{"T", DType::f64}}};
   const OpInfo& op = *table.ops.find("F");
   CHECK(table.kernels.make(node, op, "CPU").status().text().find("f64") != std::string::npos);
@@ -93,7 +95,7 @@ TEST_CASE("a kernel is found by op and device, and refused by dtype") {
         std::string::npos);
   node.attrs["T"] = DType::f32;
   CHECK(table.kernels.make(node, op, "CPU").status().code() == Code::unimplemented);
-  CHECK(table.kernels.add("F", "CPU", {none, {}}).code() == Code::already_exists);
+  CHECK(table.kernels.add("F", "CPU", {no_kernel, {}}).code() == Code::already_exists);
   KernelIndex index = table.kernels.index();
   CHECK(index.has("F", "CPU", DType::f32));
   CHECK(!index.has("F", "CPU", DType::f64));
@@ -102,7 +104,7 @@ TEST_CASE("a kernel is found by op and device, and refused by dtype") {
 TEST_CASE("an op whose shapes depend on values has no kernel on the fake device") {
   OpTable table;
   table.add({.name = "F", .in = {"x"}, .out = {"y"}, .types = "f32", .shape = unknown_shape})
-      .cpu(none);
+      .cpu(no_kernel);
   CHECK(table.kernels.find("F", "CPU") != nullptr);
   CHECK(table.kernels.find("F", "FAKE") == nullptr);
 }

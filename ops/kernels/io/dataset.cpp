@@ -42,7 +42,7 @@ Status pipeline_shape(InferenceContext& c) {
   return ok_status();
 }
 
-Status element_shape(InferenceContext& c) {
+Status dataset_element_shape(InferenceContext& c) {
   const auto* types = c.attrs().find("types")->second.get<std::vector<DType>>();
   const auto* shapes = c.attrs().find("shapes")->second.get<std::vector<PartialShape>>();
   if (types->size() != shapes->size())
@@ -96,7 +96,7 @@ TROUPE_OPS(dataset) {
          .in = {"handle: resource"},
          .out = {"values: types..."},
          .attrs = {"shapes: list(shape)"},
-         .shape = element_shape,
+         .shape = dataset_element_shape,
          .no_gradient = "the elements come from outside",
          .host = {"values"},
          .stateful = true,
@@ -108,7 +108,7 @@ TROUPE_OPS(dataset) {
          .in = {"handle: resource", "count: i64"},
          .out = {"values: types..."},
          .attrs = {"shapes: list(shape)"},
-         .shape = element_shape,
+         .shape = dataset_element_shape,
          .no_gradient = "the elements come from outside",
          .host = {"count", "values"},
          .stateful = true,

@@ -1,19 +1,11 @@
 // Queues of four kinds and their operations. None has a kernel: a handle is resolved when a step is
 // loaded, and the operations are answered by the queue's actor (actors/resources/queue_state.hpp).
+#include "ops/kernels/io/list_attr.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
 
 namespace {
-
-template <class T>
-const std::vector<T>& list_attr(const InferenceContext& c, std::string_view name) {
-  static const std::vector<T> none;
-  const AttrMap& attrs = c.attrs();
-  auto found = attrs.find(name);
-  const auto* list = found == attrs.end() ? nullptr : found->second.get<std::vector<T>>();
-  return list ? *list : none;
-}
 
 // One shape a component, or none at all.
 Status check_components(const InferenceContext& c) {

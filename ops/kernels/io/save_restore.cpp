@@ -1,14 +1,10 @@
 // Save and Restore. What touches files has no kernel: the runtime carries it out.
+#include "ops/kernels/io/list_attr.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
 
 namespace {
-
-template <class T>
-const std::vector<T>& list_attr(const InferenceContext& c, std::string_view name) {
-  return *c.attrs().find(name)->second.get<std::vector<T>>();
-}
 
 Status check_names(const InferenceContext& c) {
   std::size_t names = list_attr<std::string>(c, "names").size();

@@ -104,7 +104,7 @@ Status select_values(KernelContext& ctx) {
   ctx.set_output(0, std::move(y));
   return ok_status();
 }
-Status choose(KernelContext& ctx) {
+Status select_any(KernelContext& ctx) {
   return dispatch_moves(ctx.input(1).dtype(),
                         [&](auto tag) { return select_values<typename decltype(tag)::type>(ctx); });
 }
@@ -153,6 +153,6 @@ TROUPE_OPS(select) {
                 "taken gets a zero gradient. If that side was computed with an infinite slope, "
                 "such as log(x) at 0, then 0 * inf is NaN further back; to avoid that, select its "
                 "argument first: select(x > 0, log(select(x > 0, x, 1)), 0)."})
-      .cpu(kernel<choose>)
+      .cpu(kernel<select_any>)
       .cuda(cuda::select, kPlainTypes);
 }

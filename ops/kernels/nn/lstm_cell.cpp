@@ -115,7 +115,7 @@ std::vector<Output> cell_grad_grad(GradContext& c) {
 }
 
 // 4 Ki units: as much work as an elementwise chunk, since each takes five exponentials.
-Chunks unit_chunks(std::int64_t rows, std::int64_t units) {
+Chunks row_chunks(std::int64_t rows, std::int64_t units) {
   return Chunks::of_step(units == 0 ? 0 : rows,
                          std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(1, units)));
 }
@@ -131,7 +131,7 @@ struct LstmCell {
     TROUPE_TRY(Tensor next, c.allocate(dtype_of<T>, cell.shape()));
     const T *px = x.data<T>(), *pr = r.data<T>(), *pc = cell.data<T>();
     T *pg = gates.mutable_data<T>(), *ph = h.mutable_data<T>(), *pn = next.mutable_data<T>();
-    const Chunks chunks = unit_chunks(rows, n);
+    const Chunks chunks = row_chunks(rows, n);
     c.parallel(chunks.count, [&](std::int64_t k) {
       for (std::int64_t i = chunks[k].begin; i < chunks[k].end; ++i)
         lstm_row<T>(n, {px + 4 * i * n, n}, {pr + 4 * i * n, n}, pc + i * n, {pg + 4 * i * n, n},
@@ -156,7 +156,7 @@ struct LstmCellGrad {
     const T *pdh = dh.data<T>(), *pdn = dnext.data<T>(), *pg = gates.data<T>();
     const T *pc = cell.data<T>(), *pn = next.data<T>();
     T *ps = slopes.mutable_data<T>(), *pdc = dc.mutable_data<T>();
-    const Chunks chunks = unit_chunks(rows, n);
+    const Chunks chunks = row_chunks(rows, n);
     c.parallel(chunks.count, [&](std::int64_t k) {
       for (std::int64_t i = chunks[k].begin; i < chunks[k].end; ++i)
         lstm_grad_row<T>(n, pdh + i * n, pdn + i * n, {pg + 4 * i * n, n}, pc + i * n, pn + i * n,

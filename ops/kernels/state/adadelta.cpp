@@ -11,7 +11,7 @@ namespace {
 
 // Inputs: var, square, moved, lr, rho, epsilon, and grad or indices and rows.
 template <class T, bool kRows>
-Status adapt(KernelContext& c) {
+Status adadelta(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   TROUPE_TRY(auto square, NewValue<T>::of(c, 1));
   TROUPE_TRY(auto moved, NewValue<T>::of(c, 2));
@@ -25,14 +25,14 @@ Status adapt(KernelContext& c) {
 }
 
 template <bool kRows>
-Status adapt_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? adapt<float, kRows>(c) : adapt<double, kRows>(c);
+Status adadelta_any(KernelContext& c) {
+  return c.input(0).dtype() == DType::f32 ? adadelta<float, kRows>(c) : adadelta<double, kRows>(c);
 }
 
 }  // namespace
 
 TROUPE_OPS(adadelta) {
-  add_update<kernel<adapt_any<false>>, cuda::adadelta>(
+  add_update<kernel<adadelta_any<false>>, cuda::adadelta>(
       r, {.name = "ApplyAdadelta",
           .in = {"var: resource", "square: resource", "moved: resource", "lr", "rho", "epsilon",
                  "grad"},
@@ -42,7 +42,7 @@ TROUPE_OPS(adadelta) {
           .doc = "square += (1 - rho) (grad^2 - square); move = sqrt(moved + epsilon) / "
                  "sqrt(square + epsilon) * grad; moved += (1 - rho) (move^2 - moved); var -= lr * "
                  "move."});
-  add_rows_update<kernel<adapt_any<true>>>(
+  add_rows_update<kernel<adadelta_any<true>>>(
       r, {.name = "ApplySparseAdadelta",
           .in = {"var: resource", "square: resource", "moved: resource", "lr", "rho", "epsilon"},
           .doc = "ApplyAdadelta for the places that `rows` are for alone, by their `indices`: "

@@ -13,7 +13,7 @@ namespace {
 
 // Inputs: var, m, v, step, lr, beta1, beta2, epsilon, grad, decay.
 template <class T>
-Status adapt(KernelContext& c) {
+Status lamb(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   TROUPE_TRY(auto m, NewValue<T>::of(c, 1));
   TROUPE_TRY(auto v, NewValue<T>::of(c, 2));
@@ -60,14 +60,14 @@ Status adapt(KernelContext& c) {
   return ok_status();
 }
 
-Status adapt_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? adapt<float>(c) : adapt<double>(c);
+Status lamb_any(KernelContext& c) {
+  return c.input(0).dtype() == DType::f32 ? lamb<float>(c) : lamb<double>(c);
 }
 
 }  // namespace
 
 TROUPE_OPS(lamb) {
-  add_update<kernel<adapt_any>, cuda::lamb>(
+  add_update<kernel<lamb_any>, cuda::lamb>(
       r, {.name = "ApplyLamb",
           .in = {"var: resource", "m: resource", "v: resource", "step: resource of i64", "lr",
                  "beta1", "beta2", "epsilon", "grad", "decay"},

@@ -10,7 +10,7 @@ namespace {
 
 // Inputs: var, lr, l1, l2, and grad or indices and rows.
 template <class T, bool kRows>
-Status descend(KernelContext& c) {
+Status proximal(KernelContext& c) {
   TROUPE_TRY(auto var, NewValue<T>::of(c, 0));
   const formula::ProximalStep<T> step{scalar_operand<T>(c, 1), scalar_operand<T>(c, 2),
                                       scalar_operand<T>(c, 3)};
@@ -20,21 +20,21 @@ Status descend(KernelContext& c) {
 }
 
 template <bool kRows>
-Status descend_any(KernelContext& c) {
-  return c.input(0).dtype() == DType::f32 ? descend<float, kRows>(c) : descend<double, kRows>(c);
+Status proximal_any(KernelContext& c) {
+  return c.input(0).dtype() == DType::f32 ? proximal<float, kRows>(c) : proximal<double, kRows>(c);
 }
 
 }  // namespace
 
 TROUPE_OPS(proximal_sgd) {
-  add_update<kernel<descend_any<false>>, cuda::proximal>(
+  add_update<kernel<proximal_any<false>>, cuda::proximal>(
       r, {.name = "ApplyProximalGradientDescent",
           .in = {"var: resource", "lr", "l1", "l2", "grad"},
           .types = "f32 f64",
           .reduce = {"grad"},
           .combine = Combine::mean,
           .doc = "p = var - lr * grad; var = sign(p) * max(|p| - lr * l1, 0) / (1 + lr * l2)."});
-  add_rows_update<kernel<descend_any<true>>>(
+  add_rows_update<kernel<proximal_any<true>>>(
       r, {.name = "ApplySparseProximalGradientDescent",
           .in = {"var: resource", "lr", "l1", "l2"},
           .doc = "ApplyProximalGradientDescent for the places that `rows` are for alone, by their "

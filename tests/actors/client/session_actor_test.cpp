@@ -26,7 +26,7 @@ using troupe::testing::TemporaryDir;
 
 namespace {
 
-constexpr std::size_t kThreads = 2;
+constexpr std::size_t kSchedulerThreads = 2;
 
 struct ServedGraph {
   caf::actor_system_config config;
@@ -41,7 +41,7 @@ struct ServedGraph {
 
   ServedGraph() {
     config.set("scheduler.policy", caf::atom("sharing"));
-    config.set("scheduler.max-threads", kThreads);
+    config.set("scheduler.max-threads", kSchedulerThreads);
     std::thread([&] {
       system.emplace(config);
       session = std::make_shared<Session>(g, *system, one_thread());
@@ -83,7 +83,7 @@ caf::actor watcher_of(caf::actor_system& system, const std::shared_ptr<Heard>& h
 
 TEST_CASE("more event-based actors than threads ask for runs, and all are answered") {
   ServedGraph s;
-  static constexpr int kActors = 4 * kThreads, kRuns = 25;
+  static constexpr int kActors = 4 * kSchedulerThreads, kRuns = 25;
   std::vector<std::future<float>> sums;
   std::thread([&] {
     for (int i = 0; i < kActors; ++i) {

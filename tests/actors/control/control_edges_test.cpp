@@ -12,13 +12,13 @@ using namespace troupe::test;
 
 namespace {
 
-Output number(Graph& g, const char* name = "x") {
+Output fed_number(Graph& g, const char* name = "x") {
   return placeholder<float>(g, PartialShape::scalar(), name);
 }
 Output whole_number(Graph& g, const char* name = "n") {
   return placeholder<std::int32_t>(g, PartialShape::scalar(), name);
 }
-float first(const std::vector<Tensor>& fetched) { return fetched.at(0).item<float>(); }
+float number_of(const std::vector<Tensor>& fetched) { return fetched.at(0).item<float>(); }
 
 // `x` with one added until it is `limit`.
 Output count_up(Output x, float limit) {
@@ -41,7 +41,7 @@ TEST_CASE("a predicate from another device picks the branch, and the other one d
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
     Graph g;
-    Output x = number(g);
+    Output x = fed_number(g);
     Output positive = node(g, place.second, "Greater", {x, constant(g, 0.0f)}).output();
     Op made = cond(
         positive, [] {},
@@ -76,17 +76,17 @@ TEST_CASE("a constant predicate takes its branch, and the other one does nothing
   Output yes = pick(true), no = pick(false);
   Session s(g, one_thread());
   s.init();
-  CHECK(first(s.run({yes})) == 10);
-  CHECK(first(s.run({v})) == 2);
-  CHECK(first(s.run({no})) == 20);
-  CHECK(first(s.run({v})) == 102);
+  CHECK(number_of(s.run({yes})) == 10);
+  CHECK(number_of(s.run({v})) == 2);
+  CHECK(number_of(s.run({no})) == 20);
+  CHECK(number_of(s.run({v})) == 102);
 }
 
 TEST_CASE("a branch that writes and returns what is around it writes only where it is taken") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
     Graph g;
-    Output p = placeholder<bool>(g, PartialShape::scalar(), "p"), x = number(g);
+    Output p = placeholder<bool>(g, PartialShape::scalar(), "p"), x = fed_number(g);
     Variable v = variable_on(g, place.second, "v", Tensor::scalar(0.0f));
     Output y = cond(
         p,
@@ -98,10 +98,10 @@ TEST_CASE("a branch that writes and returns what is around it writes only where 
     PlacedSession s(g, place);
     s->init();
     auto step = s->compile({y}, {}, {p, x});
-    CHECK(first(step.run({Tensor::scalar(false), Tensor::scalar(4.0f)})) == 4);
-    CHECK(first(s->run({v})) == 0);
-    CHECK(first(step.run({Tensor::scalar(true), Tensor::scalar(5.0f)})) == 5);
-    CHECK(first(s->run({v})) == 1);
+    CHECK(number_of(step.run({Tensor::scalar(false), Tensor::scalar(4.0f)})) == 4);
+    CHECK(number_of(s->run({v})) == 0);
+    CHECK(number_of(step.run({Tensor::scalar(true), Tensor::scalar(5.0f)})) == 5);
+    CHECK(number_of(s->run({v})) == 1);
   }
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("a loop stands in either branch, and the gradient is that of the branc
   for (bool in_then : {true, false}) {
     CAPTURE(in_then);
     Graph g;
-    Output p = placeholder<bool>(g, PartialShape::scalar(), "p"), x = number(g);
+    Output p = placeholder<bool>(g, PartialShape::scalar(), "p"), x = fed_number(g);
     auto loop = [&] { return count_up(x, 10); };
     auto plain = [&] { return x * 2.0f; };
     Output fed = in_then ? cond(p, loop, plain) : cond(p, plain, loop);
@@ -130,7 +130,7 @@ TEST_CASE("a loop stands in either branch, and the gradient is that of the branc
 TEST_CASE("a branch in a loop goes the same way in each iteration where its predicate says so") {
   Graph g;
   Output n = whole_number(g), p = placeholder<bool>(g, PartialShape::scalar(), "p");
-  Output one = constant(g, 1.0f), start = number(g);
+  Output one = constant(g, 1.0f), start = fed_number(g);
   auto steps = [&](Output predicate) {
     return repeat(g, n, start, [&](Output v) {
       return cond(
@@ -218,7 +218,7 @@ TEST_CASE("a call, a loop or a branch on one side of a Switch in a loop dies wit
     Session s(g, one_thread());
     for (Output y : {by_builder, raised}) {
       auto step = s.compile({y}, {}, {n});
-      CHECK(first(step.run({Tensor::scalar(4)})) == 4);
+      CHECK(number_of(step.run({Tensor::scalar(4)})) == 4);
     }
   }
 }
@@ -253,7 +253,7 @@ TEST_CASE("what one loop pushes onto a list another one takes off its end") {
 
 TEST_CASE("what reads a list sees it as it was, whoever pushes onto it") {
   Graph g;
-  Output x = number(g), n = whole_number(g);
+  Output x = fed_number(g), n = whole_number(g);
   Output list = list_push(list_empty(g, DType::f32, {.shape = PartialShape::scalar()}), x);
   Output left = list_push(list, x + 1.0f), right = list_push(list, x + 2.0f);
   // Each iteration pushes how long the list was.
@@ -281,7 +281,7 @@ TEST_CASE("control edges in a body, into it and around a loop") {
     CAPTURE(place.name);
     Graph g;
     Output n = whole_number(g);
-    Output fed = number(g), c = constant(g, 2.0f);
+    Output fed = fed_number(g), c = constant(g, 2.0f);
     auto made = [&](const char* name) {
       return variable_on(g, place.second, name, Tensor::scalar(0.0f));
     };
@@ -339,7 +339,7 @@ TEST_CASE("control edges in a body, into it and around a loop") {
       CHECK(got[4].item<float>() == x * float(trips));
       CHECK(got[5].item<float>() == trips_of_all);
       CHECK(got[6].item<float>() == 12);
-      CHECK(first(distance.run()) == 12);
+      CHECK(number_of(distance.run()) == 12);
       s->run({}, {assign(far, constant(g, 0.0f))});
     }
   }
@@ -360,8 +360,8 @@ TEST_CASE("a loop after a write reads what was written") {
     PlacedSession s(g, place);
     s->init();
     auto step = s->compile({total}, {}, {n});
-    CHECK(first(step.run({Tensor::scalar(std::int32_t{3})})) == 15);
-    CHECK(first(s->run({v})) == 5);
+    CHECK(number_of(step.run({Tensor::scalar(std::int32_t{3})})) == 15);
+    CHECK(number_of(s->run({v})) == 5);
   }
 }
 
@@ -405,9 +405,9 @@ TEST_CASE("a loop computes in place where nobody else holds the value") {
     Session s(g, one_thread());
     auto step = s.compile(fetches, {}, {fed});
     const Tensor given = value_or_throw(Tensor::zeros(DType::f32, {kElements}));
-    CHECK(first(step.run({given})) == 20 * kElements);
+    CHECK(number_of(step.run({given})) == 20 * kElements);
     s.memory(true);
-    CHECK(first(step.run({given})) == 20 * kElements);
+    CHECK(number_of(step.run({given})) == 20 * kElements);
     return s.memory()[0].peak;
   };
   const std::uint64_t own = peak(false), beside = peak(true);
@@ -435,9 +435,9 @@ TEST_CASE("a function of two variables sees where they are one") {
     Output two = call(v, w).output(), one = call(v, v).output();
     PlacedSession s(g, place);
     s->init();
-    CHECK(first(s->run({two})) == 1);
-    CHECK(first(s->run({w})) == 5);
-    CHECK(first(s->run({one})) == 5);
-    CHECK(first(s->run({v})) == 5);
+    CHECK(number_of(s->run({two})) == 1);
+    CHECK(number_of(s->run({w})) == 5);
+    CHECK(number_of(s->run({one})) == 5);
+    CHECK(number_of(s->run({v})) == 5);
   }
 }

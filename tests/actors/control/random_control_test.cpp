@@ -15,10 +15,7 @@
 #include "tests/actors/support/heard.hpp"
 #include "tests/actors/support/sessions.hpp"
 
-using namespace troupe;
-using namespace troupe::test;
-using namespace troupe::test::control;
-
+namespace troupe::test::control {
 namespace {
 
 // Where programs run, one after the other in one session.
@@ -581,3 +578,5 @@ TEST_CASE("a random program that does something else is made small, and printed 
   CHECK(statements_in(program.main) <= 2);
   CHECK_MESSAGE(small.program.find("while_loop(") != std::string::npos, small.program);
 }
+
+}  // namespace troupe::test::control

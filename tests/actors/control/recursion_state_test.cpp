@@ -11,7 +11,7 @@ namespace {
 
 double now(Session& s, const Variable& v) { return s.run({read(v)})[0].item<double>(); }
 
-Output number(Graph& g, const char* name = "k") {
+Output depth_fed(Graph& g, const char* name = "k") {
   return placeholder<double>(g, PartialShape::scalar(), name);
 }
 
@@ -19,7 +19,7 @@ Output number(Graph& g, const char* name = "k") {
 
 TEST_CASE("a function that calls itself writes in each call") {
   Graph g;
-  Output k = number(g);
+  Output k = depth_fed(g);
   Variable v = variable(g, "v", Tensor::scalar(10.0));
   Function f = g.function("f", {f64_scalar}, {f64_scalar}, [&](Function& self, Output k) {
     Op add = assign_add(v, constant(g, 1.0));
@@ -40,7 +40,7 @@ TEST_CASE("a function that calls itself writes in each call") {
 
 TEST_CASE("calls write where they are made, and see what the calls before them left") {
   Graph g;
-  Output n = number(g);
+  Output n = depth_fed(g);
   Variable v = variable(g, "v", Tensor::scalar(0.0)), w = variable(g, "w", Tensor::scalar(1.0));
   // v = 10 v + n at the leaves, in their order; w doubles where n is 3.
   Function tree = g.function("tree", {f64_scalar}, {f64_scalar}, [&](Function& self, Output n) {
@@ -84,7 +84,7 @@ TEST_CASE("calls write where they are made, and see what the calls before them l
 
 TEST_CASE("two functions that call each other write, in loops, too") {
   Graph g;
-  Output n = number(g, "n");
+  Output n = depth_fed(g, "n");
   Variable a = variable(g, "a", Tensor::scalar(0.0)), b = variable(g, "b", Tensor::scalar(0.0));
   Function even = g.function("even", {f64_scalar}, {f64_scalar}, [&](Function& even, Output k) {
     Function odd = g.function("odd", {f64_scalar}, {f64_scalar}, [&](Function&, Output k) {
@@ -109,7 +109,7 @@ TEST_CASE("two functions that call each other write, in loops, too") {
 
 TEST_CASE("a call whose branch is not taken writes nothing, and one that fails neither") {
   Graph g;
-  Output k = number(g);
+  Output k = depth_fed(g);
   Variable v = variable(g, "v", Tensor::scalar(1.0));
   Function down = g.function("down", {f64_scalar}, {f64_scalar}, [&](Function& self, Output k) {
     return cond(
@@ -133,7 +133,7 @@ TEST_CASE("a call whose branch is not taken writes nothing, and one that fails n
 
 TEST_CASE("gradients go through calls that read and write variables, but not to these") {
   Graph g;
-  Output k = number(g), x = number(g, "x");
+  Output k = depth_fed(g), x = depth_fed(g, "x");
   Variable v = variable(g, "v", Tensor::scalar(2.0));
   Function power = g.function("power", {f64_scalar, f64_scalar}, {f64_scalar},
                               [&](Function& self, const std::vector<Output>& a) {

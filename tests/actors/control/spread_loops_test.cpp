@@ -4,10 +4,7 @@
 #include "tests/actors/support/sessions.hpp"
 #include "tests/protocol/loop_examples.hpp"
 
-using namespace troupe;
-using namespace troupe::test;
-using namespace troupe::test::loops;
-
+namespace troupe::test::loops {
 TEST_CASE("loops alternate between processes, and what they leave is used there") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);
@@ -67,3 +64,5 @@ TEST_CASE("a process with two CPU devices has cpu:0 and cpu:1, and loops over bo
       if (name != "draws") CHECK(Tensor::same(got[k], expected[k]));
   }
 }
+
+}  // namespace troupe::test::loops

@@ -43,7 +43,7 @@ Tree random_tree(std::mt19937& random, int leaves, int words) {
   return tree;
 }
 
-constexpr std::int64_t kWords = 5, kUnits = 4;
+constexpr std::int64_t kWords = 5, kTreeUnits = 4;
 
 struct Weights {
   Output embedding, leaf, inner, bias;
@@ -54,16 +54,16 @@ struct Weights {
 std::pair<Output, Output> of_leaf(const Weights& w, Output word) {
   Output gates =
       mat_mul(reshape(gather(w.embedding, word),
-                      constant(word.graph(), Tensor::of<std::int64_t>({2}, {1, kUnits}))),
+                      constant(word.graph(), Tensor::of<std::int64_t>({2}, {1, kTreeUnits}))),
               w.leaf);
-  auto gate = [&](int k) { return gates[{whole, range(k * kUnits, (k + 1) * kUnits)}]; };
+  auto gate = [&](int k) { return gates[{whole, range(k * kTreeUnits, (k + 1) * kTreeUnits)}]; };
   Output c = sigmoid(gate(0)) * tanh(gate(2));
   return {sigmoid(gate(1)) * tanh(c), c};
 }
 std::pair<Output, Output> of_children(const Weights& w, Output hl, Output cl, Output hr,
                                       Output cr) {
   Output gates = mat_mul(concat({hl, hr}, {.axis = 1}), w.inner) + w.bias;
-  auto gate = [&](int k) { return gates[{whole, range(k * kUnits, (k + 1) * kUnits)}]; };
+  auto gate = [&](int k) { return gates[{whole, range(k * kTreeUnits, (k + 1) * kTreeUnits)}]; };
   Output c = sigmoid(gate(0)) * tanh(gate(2)) + sigmoid(gate(3)) * cl + sigmoid(gate(4)) * cr;
   return {sigmoid(gate(1)) * tanh(c), c};
 }
@@ -215,16 +215,18 @@ TEST_CASE("a tree-LSTM over random trees equals the net without calls, and so do
     for (double& v : values) v = normal(random);
     return Tensor::of<double>(shape, values);
   };
-  const std::vector<Tensor> values = {weights({kWords, kUnits}), weights({kUnits, 3 * kUnits}),
-                                      weights({2 * kUnits, 5 * kUnits}), weights({1, 5 * kUnits})};
+  const std::vector<Tensor> values = {
+      weights({kWords, kTreeUnits}), weights({kTreeUnits, 3 * kTreeUnits}),
+      weights({2 * kTreeUnits, 5 * kTreeUnits}), weights({1, 5 * kTreeUnits})};
   const Tree trees[] = {random_tree(random, 1, kWords), random_tree(random, 2, kWords),
                         random_tree(random, 7, kWords), random_tree(random, 12, kWords)};
 
   Graph g;
-  Weights w{placeholder<double>(g, {kWords, kUnits}), placeholder<double>(g, {kUnits, 3 * kUnits}),
-            placeholder<double>(g, {2 * kUnits, 5 * kUnits}),
-            placeholder<double>(g, {1, 5 * kUnits})};
-  const PartialShape nodes{-1}, state{1, kUnits};
+  Weights w{placeholder<double>(g, {kWords, kTreeUnits}),
+            placeholder<double>(g, {kTreeUnits, 3 * kTreeUnits}),
+            placeholder<double>(g, {2 * kTreeUnits, 5 * kTreeUnits}),
+            placeholder<double>(g, {1, 5 * kTreeUnits})};
+  const PartialShape nodes{-1}, state{1, kTreeUnits};
   Output left = placeholder<std::int32_t>(g, nodes), right = placeholder<std::int32_t>(g, nodes);
   Output word = placeholder<std::int64_t>(g, nodes),
          root = placeholder<std::int32_t>(g, PartialShape::scalar());

@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::int64_t kOne = 1;
 
-JobOptions in(const std::string& dir) {
+JobOptions served_in(const std::string& dir) {
   JobOptions options;
   options.dir = dir;
   options.checkpoint_seconds = JobOptions::kNever;  // when somebody waits, and the last one
@@ -36,7 +36,7 @@ JobOptions in(const std::string& dir) {
 }
 
 // A counter that is served by a thread of its own.
-struct Counter {
+struct CountingJob {
   Graph g{3};
   Variable v = variable(g, "v", Tensor::scalar(std::int64_t{0}));
   Op add = assign_add(v, constant(g, kOne));
@@ -45,7 +45,7 @@ struct Counter {
   Job* job = nullptr;
   std::thread server;
 
-  explicit Counter(const JobOptions& options, const Cluster& cluster = one_thread()) {
+  explicit CountingJob(const JobOptions& options, const Cluster& cluster = one_thread()) {
     session = std::make_unique<Session>(g, cluster);
     std::promise<void> ready;
     server = std::thread([this, options, &ready] {
@@ -58,7 +58,7 @@ struct Counter {
     step = session->compile({}, {add});
     look = session->compile({v.value()});
   }
-  ~Counter() { stop(); }
+  ~CountingJob() { stop(); }
   void stop() {
     if (server.joinable()) {
       job->stop();
@@ -75,7 +75,7 @@ std::string killed(const TemporaryDir& dir, const std::string& name) {
 }
 
 std::int64_t after_restart(const std::string& dir) {
-  Counter again(in(dir));
+  CountingJob again(served_in(dir));
   return again.value();
 }
 
@@ -83,7 +83,7 @@ std::int64_t after_restart(const std::string& dir) {
 
 TEST_CASE("what a durable run was answered is there after a kill") {
   const TemporaryDir dir;
-  Counter counter(in(dir.path("job")));
+  CountingJob counter(served_in(dir.path("job")));
   counter.step.run({}, {.durable = true});
   counter.step.run({}, {.durable = true});
   CHECK(after_restart(killed(dir, "second")) == 2);
@@ -96,7 +96,7 @@ TEST_CASE("what a durable run was answered is there after a kill") {
 
 TEST_CASE("many durable runs wait for few checkpoints") {
   const TemporaryDir dir;
-  Counter counter(in(dir.path("job")));
+  CountingJob counter(served_in(dir.path("job")));
   constexpr int kRuns = 200;
   std::vector<PendingRun> runs;
   for (int i = 0; i < kRuns; ++i) runs.push_back(counter.step.start({}, {.durable = true}));
@@ -113,7 +113,7 @@ TEST_CASE("many durable runs wait for few checkpoints") {
 
 TEST_CASE("a run that is over calls back, also when it is durable") {
   const TemporaryDir dir;
-  Counter counter(in(dir.path("job")));
+  CountingJob counter(served_in(dir.path("job")));
   std::promise<std::string> told;
   PendingRun run = counter.look.start({}, {.durable = true});
   run.then([&](Expected<std::vector<Tensor>> fetched) {
@@ -153,7 +153,7 @@ TEST_CASE("a durable run without a Job is refused, and so is one that waits for 
   CompiledStep step = other.compile({}, {add});
   PendingRun late;
   {
-    Job job(other, in(dir.path("job")));
+    Job job(other, served_in(dir.path("job")));
     says(step.try_run({}, {.durable = true}).status(), Code::failed_precondition,
          "on the thread of the Job");
     PendingRun started = step.start({}, {.durable = true});
@@ -173,7 +173,7 @@ TEST_CASE("a durable run without a Job is refused, and so is one that waits for 
 
 TEST_CASE("a checkpoint that cannot be written fails the durable runs that wait for it") {
   const TemporaryDir dir;
-  Counter counter(in(dir.path("job")));
+  CountingJob counter(served_in(dir.path("job")));
   counter.step.run({}, {.durable = true});
   // Nothing can be made in what is a file.
   fs::rename(dir.path("job"), dir.path("away"));
@@ -198,7 +198,7 @@ TEST_CASE("no durable run waits for a loop of the Job that is over") {
   Op add = assign_add(v, constant(g, 1.0f));
   Session s(g, one_thread());
   CompiledStep step = s.compile({}, {add});
-  Job job(s, in(dir.path("other")));
+  Job job(s, served_in(dir.path("other")));
   PendingRun before = step.start({}, {.durable = true});
   SUBCASE("serve()") {
     job.stop();
@@ -229,7 +229,7 @@ TEST_CASE("a durable run whose time is over is answered also while the Job does 
   Op add = assign_add(v, constant(g, 1.0f));
   Session s(g, one_thread());
   CompiledStep step = s.compile({}, {add});
-  Job job(s, in(dir.path("job")));
+  Job job(s, served_in(dir.path("job")));
   Status status;
   std::thread([&] {
     status = step.try_run({}, {.timeout = std::chrono::milliseconds(50), .durable = true}).status();
@@ -251,7 +251,7 @@ TEST_CASE("elements that a durable run was answered are not given again after a 
     Session s(n.g, one_thread());
     std::promise<Job*> ready;
     std::thread server([&] {
-      Job job(s, in(at));
+      Job job(s, served_in(at));
       ready.set_value(&job);
       job.serve();
     });
@@ -276,7 +276,7 @@ TEST_CASE("a durable run of what the job went back behind is no success") {
   Op add = assign_add(v, constant(g, 1.0f));
   Output x = placeholder(g, DType::f32, Shape{});
   Session s(g, one_thread());
-  JobOptions options = in(dir.path("job"));
+  JobOptions options = served_in(dir.path("job"));
   options.on_nan = JobOptions::NanPolicy::back;
   Job job(s, options);
   CompiledStep step = s.compile({}, {add}), fed = s.compile({x * 1.0f}, {add}, {x});
@@ -305,7 +305,7 @@ TEST_CASE("a service that is killed between its answers forgets none of them") {
   std::int64_t acknowledged = 0;
   std::string at = dir.path("job");
   for (int life = 0; life < 4; ++life) {
-    Counter counter(in(at));
+    CountingJob counter(served_in(at));
     CHECK(counter.value() >= acknowledged);
     acknowledged = counter.value();
     std::atomic<std::int64_t> answers{0};

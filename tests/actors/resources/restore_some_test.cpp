@@ -19,14 +19,14 @@ struct RestoredNet : nn::Module {
 };
 
 // A network that is trained, or only used.
-struct Job {
+struct Trained {
   Graph g{5};
   RestoredNet net{g.scope("net")};
   Output x = constant(g, {{1.f, 2.f}});
   Output y = net.layer(x);
   Op train;
 
-  explicit Job(bool trained) {
+  explicit Trained(bool trained) {
     if (trained) train = optim::Adam{.lr = 0.1}.minimize(mean(square(y)));
   }
 };
@@ -38,7 +38,7 @@ float one(Session& s, const Output& x) { return s.run({sum(x)})[0].item<float>()
 TEST_CASE("a file with the optimizer's state is restored into a graph for inference") {
   const TemporaryDir dir;
   const std::string path = dir.path("net.safetensors");
-  Job trained(true);
+  Trained trained(true);
   Session training(trained.g, one_thread());
   training.init();
   for (int i = 0; i < 3; ++i) training.run({}, {trained.train});
@@ -46,7 +46,7 @@ TEST_CASE("a file with the optimizer's state is restored into a graph for infere
   CHECK(read_safetensors(path)->tensors.size() > 2);
   const float answer = one(training, trained.y);
 
-  Job used(false);
+  Trained used(false);
   Session inference(used.g, one_thread());
   inference.restore(path);
   CHECK(one(inference, used.y) == answer);
@@ -55,7 +55,7 @@ TEST_CASE("a file with the optimizer's state is restored into a graph for infere
 TEST_CASE("parameters alone are saved, and what the optimizer needs beside them is initialised") {
   const TemporaryDir dir;
   const std::string path = dir.path("net.safetensors");
-  Job first(true);
+  Trained first(true);
   Session s(first.g, one_thread());
   s.init();
   s.run({}, {first.train});
@@ -63,7 +63,7 @@ TEST_CASE("parameters alone are saved, and what the optimizer needs beside them 
   CHECK(read_safetensors(path)->tensors.size() == 2);
   const float answer = one(s, first.y);
 
-  Job again(true);
+  Trained again(true);
   Session t(again.g, one_thread());
   CHECK(t.try_restore(path).code() == Code::not_found);  // the optimizer's state is not there
   t.restore(path, {.init_others = true});

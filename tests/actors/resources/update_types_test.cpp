@@ -16,15 +16,15 @@ namespace {
 
 const char* kHere = "/job:worker/task:0";
 
-struct Rule {
+struct RuleCase {
   const char* op;
   std::vector<const char*> variables, operands;
 };
-const Rule kAdam{
+const RuleCase kAdam{
     "ApplyAdam", {"var", "m", "v", "step"}, {"lr", "beta1", "beta2", "epsilon", "grad"}};
-const Rule kMomentum{"ApplyMomentum", {"var", "accum"}, {"lr", "grad", "momentum"}};
-const Rule kSgd{"ApplyGradientDescent", {"var"}, {"lr", "grad"}};
-const Rule kSgdWhen{"ApplyGradientDescentWhen", {"var"}, {"lr", "grad", "when"}};
+const RuleCase kMomentum{"ApplyMomentum", {"var", "accum"}, {"lr", "grad", "momentum"}};
+const RuleCase kSgd{"ApplyGradientDescent", {"var"}, {"lr", "grad"}};
+const RuleCase kSgdWhen{"ApplyGradientDescentWhen", {"var"}, {"lr", "grad", "when"}};
 
 DType right_type(std::string_view argument) {
   return argument == "step" ? DType::i64 : argument == "when" ? DType::bool_ : DType::f32;
@@ -32,7 +32,7 @@ DType right_type(std::string_view argument) {
 
 // One variable or operand of another type than the rule wants.
 struct Wrong {
-  const Rule* rule;
+  const RuleCase* rule;
   std::size_t place;
   DType dtype;
   std::string argument() const {
@@ -43,7 +43,7 @@ struct Wrong {
 
 std::vector<Wrong> all_wrong() {
   std::vector<Wrong> out;
-  for (const Rule* rule : {&kAdam, &kMomentum, &kSgd, &kSgdWhen})
+  for (const RuleCase* rule : {&kAdam, &kMomentum, &kSgd, &kSgdWhen})
     for (std::size_t i = 0; i < rule->variables.size() + rule->operands.size(); ++i)
       for (DType dtype : {DType::f32, DType::f64, DType::i64, DType::string})
         if (Wrong w{rule, i, dtype}; dtype != right_type(w.argument())) out.push_back(w);
@@ -66,7 +66,7 @@ Output operand(Graph& g, const char* name) {
 }
 
 // The rule with all its variables and operands right, as a node of `g`.
-Op right_node(Graph& g, const Rule& rule) {
+Op right_node(Graph& g, const RuleCase& rule) {
   std::vector<Output> inputs;
   for (const char* name : rule.variables) inputs.push_back(handle(g, right_type(name)));
   for (const char* name : rule.operands) inputs.push_back(operand(g, name));

@@ -127,4 +127,11 @@ std::string Client::text() const {
                      script_.front().what);
 }
 
+std::string Client::fetched_bytes() const {
+  std::string bytes;
+  for (const auto& run : fetched_)
+    for (const Tensor& t : run) bytes.append(static_cast<const char*>(t.raw()), t.bytes());
+  return bytes;
+}
+
 }  // namespace troupe::test

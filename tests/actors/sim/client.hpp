@@ -45,7 +45,8 @@ class Client {
   // Of each run so far, in order: how it ended, and its fetches.
   const std::vector<Status>& ended() const { return ended_; }
   const std::vector<std::vector<Tensor>>& fetched() const { return fetched_; }
-  std::string text() const;  // what it waits for
+  std::string fetched_bytes() const;  // of all of them, in order
+  std::string text() const;           // what it waits for
 
  private:
   struct Action {

@@ -12,15 +12,15 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Outcome {
+struct DeadlineOutcome {
   std::string text;  // how each run ended, and what it fetched
   std::uint64_t trace = 0, network_trace = 0, events = 0;
   Instant now{0};
   int passed = 0, fired = 0;
-  bool operator==(const Outcome&) const = default;
+  bool operator==(const DeadlineOutcome&) const = default;
 };
 
-void note(const Client& client, Outcome& outcome) {
+void note(const Client& client, DeadlineOutcome& outcome) {
   for (std::size_t i = 0; i < client.ended().size(); ++i) {
     const Status& status = client.ended()[i];
     outcome.text += status.text() + "\n";
@@ -34,7 +34,7 @@ void note(const Client& client, Outcome& outcome) {
   }
 }
 
-void end(World& world, Outcome& outcome) {
+void end(World& world, DeadlineOutcome& outcome) {
   outcome.trace = world.trace();
   outcome.network_trace = world.network_trace();
   outcome.events = world.events();
@@ -57,7 +57,7 @@ Instant draw_timeout(Random& random) {
 
 // A run whose half on one worker is done at once while the other half waits for an element that
 // does not come. Then one comes.
-Outcome fire(std::uint64_t seed) {
+DeadlineOutcome fire(std::uint64_t seed) {
   Graph g;
   Variable left = variable_on(g, kTask0, "left", Tensor::scalar(0.0f));
   Variable right = variable_on(g, kTask1, "right", Tensor::scalar(0.0f));
@@ -100,7 +100,7 @@ Outcome fire(std::uint64_t seed) {
   CHECK(client.ended()[client.ended().size() - 2].ok());
   client.try_run("take", 1ms);
   read(11, 25);
-  Outcome outcome;
+  DeadlineOutcome outcome;
   note(client.close(), outcome);
   proceed(world, {&client});
   CHECK(outcome.fired == 3);
@@ -111,7 +111,7 @@ Outcome fire(std::uint64_t seed) {
 // Two sessions at the two ends of a queue, each giving up now and then; deadlines pass wherever
 // their runs happen to be. What is put is counted in the transaction that puts it, what is taken in
 // the one that takes it.
-Outcome race(std::uint64_t seed) {
+DeadlineOutcome race_deadline(std::uint64_t seed) {
   constexpr int kRuns = 8;
   const FIFOQueueOptions between{.capacity = 2, .shared_name = "between"};
   Graph gives, takes;
@@ -149,7 +149,7 @@ Outcome race(std::uint64_t seed) {
     CHECK(taker.fetched()[i][0].item<float>() == next);
     next += 10;
   }
-  Outcome outcome;
+  DeadlineOutcome outcome;
   note(giver.close(), outcome);
   note(taker.close(), outcome);
   proceed(world, {&giver, &taker});
@@ -159,7 +159,7 @@ Outcome race(std::uint64_t seed) {
 
 // Runs on the fast path, where the last write carries the decision: what a client is told is what
 // happened.
-Outcome fast(std::uint64_t seed) {
+DeadlineOutcome fast(std::uint64_t seed) {
   constexpr int kRuns = 12;
   Graph g;
   Variable v = variable_on(g, kTask0, "v", Tensor::scalar(0.0f));
@@ -182,18 +182,18 @@ Outcome fast(std::uint64_t seed) {
     }
     CHECK(client.fetched().back()[0].item<float>() == sum);
   }
-  Outcome outcome;
+  DeadlineOutcome outcome;
   note(client.close(), outcome);
   proceed(world, {&client});
   end(world, outcome);
   return outcome;
 }
 
-void under(std::uint64_t seeds, Outcome (*scenario)(std::uint64_t)) {
+void under(std::uint64_t seeds, DeadlineOutcome (*scenario)(std::uint64_t)) {
   std::uint64_t passed = 0, fired = 0, events = 0;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     CAPTURE(seed);
-    Outcome outcome = scenario(seed);
+    DeadlineOutcome outcome = scenario(seed);
     passed += std::uint64_t(outcome.passed);
     fired += std::uint64_t(outcome.fired);
     events += outcome.events;
@@ -212,7 +212,7 @@ TEST_CASE("a deadline of a blocked run fires in virtual time, and leaves nothing
 }
 
 TEST_CASE("deadlines at both ends of a queue lose and double nothing, under every schedule") {
-  under(schedules(40), race);
+  under(schedules(40), race_deadline);
 }
 
 TEST_CASE("a run on the fast path keeps its deadline or is told that it is over") {
@@ -220,5 +220,5 @@ TEST_CASE("a run on the fast path keeps its deadline or is told that it is over"
 }
 
 TEST_CASE("deadlines under every schedule, long [slow]") {
-  for (auto scenario : {fire, race, fast}) under(schedules(3000), scenario);
+  for (auto scenario : {fire, race_deadline, fast}) under(schedules(3000), scenario);
 }

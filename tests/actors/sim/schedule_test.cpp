@@ -20,13 +20,6 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-std::string bytes_of(const Client& client) {
-  std::string bytes;
-  for (const auto& run : client.fetched())
-    for (const Tensor& t : run) bytes.append(static_cast<const char*>(t.raw()), t.bytes());
-  return bytes;
-}
-
 // A line fitted to points drawn anew in each step by two replicas; a parameter on each worker.
 Outcome train(std::uint64_t seed) {
   Graph g(7);
@@ -44,7 +37,7 @@ Outcome train(std::uint64_t seed) {
   Status status = world.run({&client});
   CHECK_MESSAGE(status.ok(), status.text());
   CHECK_MESSAGE(client.status().ok(), client.status().text());
-  Outcome outcome{bytes_of(client), world.trace(), world.network_trace(), world.events()};
+  Outcome outcome{client.fetched_bytes(), world.trace(), world.network_trace(), world.events()};
   Status end = world.shut_down();
   CHECK_MESSAGE(end.ok(), end.text());
   return outcome;

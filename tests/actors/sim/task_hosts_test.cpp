@@ -19,13 +19,6 @@ constexpr std::size_t kTasks = 3;
 // The parameters of the tasks: so different that nobody takes one for another by its bytes.
 constexpr std::array<std::int64_t, kTasks> kElements = {5'000, 25'000, 125'000};
 
-std::string bytes_of(const Client& client) {
-  std::string bytes;
-  for (const auto& run : client.fetched())
-    for (const Tensor& t : run) bytes.append(static_cast<const char*>(t.raw()), t.bytes());
-  return bytes;
-}
-
 // Whether each process has the device of the task that it is to host, and holds what that task's
 // parameters need and no other's. `tasks`: of the processes 1, 2, ...
 void check_hosts(const World& world, const std::vector<TaskId>& tasks) {
@@ -80,7 +73,7 @@ std::string train(std::uint64_t seed, const std::vector<TaskId>& tasks) {
   CHECK_MESSAGE(status.ok(), status.text());
   const Status end = world.shut_down();
   CHECK_MESSAGE(end.ok(), end.text());
-  return bytes_of(client);
+  return client.fetched_bytes();
 }
 
 void same_result_wherever_tasks_are(std::uint64_t seeds) {

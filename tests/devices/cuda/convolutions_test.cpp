@@ -32,7 +32,6 @@ std::size_t counted(const char* name) {
   return reinterpret_cast<std::size_t (*)()>(library->find(name))();
 }
 std::size_t descriptors() { return counted("troupe_fake_cudnn_descriptors"); }
-std::string reports() { return of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")(); }
 
 // 1 x 3 x 3 x 1 by 2 x 2 x 1 x 1, of integers, so that sums are exact in any order.
 DnnConvolution small(DType dtype = DType::f32) {
@@ -50,7 +49,7 @@ struct ConvolvingGpu {
                          Convolutions::Options options = {.memory = std::size_t{1} << 30})
       : environment(fake), context(Context::make(open_driver(both()).value(), 0).value()) {
     context->enter();
-    reports();
+    fake_reports();
     for (StreamHandle& stream : streams)
       REQUIRE(d().cuStreamCreateWithPriority(&stream, kStreamNonBlocking, 0) == kSuccess);
     REQUIRE(d().cuEventCreate(&event, kEventDisableTiming) == kSuccess);
@@ -192,7 +191,7 @@ TEST_CASE("CUDA: plans of convolutions are made once, and leave nothing behind")
     gpu.upload(gpu.filter, kFilter, gpu.streams[0]);
     CHECK(gpu.run(*plan, gpu.streams[0]).ok());
     CHECK(gpu.download(gpu.streams[0]) == kY);
-    CHECK(reports().empty());
+    CHECK(fake_reports().empty());
   }
   CHECK(descriptors() == before);
 }
@@ -212,7 +211,7 @@ TEST_CASE("CUDA: a convolution that does not wait for its operands is reported")
     CHECK(gpu.run(*plan, gpu.streams[1]).ok());
     CHECK(gpu.download(gpu.streams[1]) == kY);
     CHECK(gpu.d().cuStreamSynchronize(gpu.streams[0]) == kSuccess);
-    CHECK(reports().empty() == waits);
+    CHECK(fake_reports().empty() == waits);
   }
 }
 
@@ -340,7 +339,7 @@ TEST_CASE("CUDA: a plan is timed by runs, in order") {
   REQUIRE_MESSAGE(took.ok(), took.status().text());
   CHECK(*took >= 0);
   CHECK(gpu.download(gpu.streams[0]) == kY);
-  CHECK(reports().empty());
+  CHECK(fake_reports().empty());
   const EnvironmentVariable broken("TROUPE_FAKE_CUDNN", "execute=5000");
   CHECK_FALSE(gpu.time(*plan, gpu.streams[0]).ok());
 }

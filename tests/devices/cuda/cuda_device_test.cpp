@@ -360,7 +360,7 @@ TEST_CASE("CUDA: what a library issues before it refuses a call is waited for") 
   go.set_value();
   gpu.device->stream().wait(uploaded);
   CHECK(Tensor::same(gpu.d.to_host(y), full(100, 7)));
-  CHECK(test::of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")() == std::string());
+  CHECK(test::fake_reports().empty());
 }
 
 TEST_CASE("CUDA: memory that a GPU does not take back since it has failed is told of") {
@@ -466,18 +466,11 @@ TEST_CASE("CUDA: a copy that the driver refuses fails its stream and who waits f
   CHECK(gpu.d.wait(before).ok());
 }
 
-namespace {
-
-// What the driver has found out of order since the last call.
-std::string reports() { return test::of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")(); }
-
-}  // namespace
-
 TEST_CASE("CUDA: a kernel that does not wait for an upload is reported") {
   for (const bool waits : {true, false}) {
     CAPTURE(waits);
     Gpu gpu("check=1");
-    reports();
+    test::fake_reports();
     Tensor x = gpu.make(100), y = gpu.make(100);
     std::promise<void> go;
     gpu.host_kernels.enqueue([&] {  // the upload comes after it: kernels may have x
@@ -490,12 +483,12 @@ TEST_CASE("CUDA: a kernel that does not wait for an upload is reported") {
     go.set_value();
     CHECK(gpu.d.wait(uploaded).ok());
     CHECK(gpu.d.wait(gpu.device->stream().mark()).ok());
-    CHECK(contains(reports(), "a kernel reads") == !waits);
+    CHECK(contains(test::fake_reports(), "a kernel reads") == !waits);
   }
 }
 
 TEST_CASE("CUDA: random work gives what the host computes") {
-  reports();
+  test::fake_reports();
   const unsigned seed = std::random_device()();
   MESSAGE("seed ", seed);
   for (unsigned round = 0; round < 12; ++round) {
@@ -546,6 +539,6 @@ TEST_CASE("CUDA: random work gives what the host computes") {
     gpu.d.destroy();
     for (auto& [tensor, expected] : fetched)
       REQUIRE(Tensor::same(tensor.reshaped(Shape{500}), full(500, expected)));
-    CHECK(reports() == "");
+    CHECK(test::fake_reports() == "");
   }
 }

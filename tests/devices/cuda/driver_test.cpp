@@ -24,14 +24,14 @@ cuda::DriverReport fake(const std::string& options) {
 }
 
 // A context on GPU 0 of the fake driver, and a stream.
-struct Context {
-  explicit Context(const std::string& options = "")
+struct OwnContext {
+  explicit OwnContext(const std::string& options = "")
       : environment(options), d(cuda::open_driver(fake_cuda_search()).value()) {
     CHECK(d.cuDevicePrimaryCtxRetain(&context, 0) == cuda::kSuccess);
     CHECK(d.cuCtxSetCurrent(context) == cuda::kSuccess);
     CHECK(d.cuStreamCreateWithPriority(&stream, cuda::kStreamNonBlocking, 0) == cuda::kSuccess);
   }
-  ~Context() {
+  ~OwnContext() {
     d.cuStreamDestroy_v2(stream);
     d.cuDevicePrimaryCtxRelease_v2(0);
     CHECK(count_in_fake_cuda("contexts") == 0);
@@ -60,7 +60,7 @@ struct Context {
 };
 
 // y[i] += x
-cuda::Result add(const fake_cuda::Launched& launched) {
+cuda::Result add_to_each(const fake_cuda::Launched& launched) {
   auto* y = *static_cast<float* const*>(launched.arguments[0]);
   const float x = *static_cast<const float*>(launched.arguments[1]);
   for (unsigned i = 0; i < launched.block[0]; ++i) y[i] += x;
@@ -138,7 +138,7 @@ TEST_CASE("CUDA: an error has the name that CUDA has for it") {
 }
 
 TEST_CASE("CUDA: the fake driver's memory faults on the host, and is reached by its streams") {
-  Context c;
+  OwnContext c;
   const cuda::DeviceAddress address = c.allocate(4096);
   auto* pointer = reinterpret_cast<void*>(address);
   CHECK(touch(pointer, false) == kFaults);
@@ -151,7 +151,7 @@ TEST_CASE("CUDA: the fake driver's memory faults on the host, and is reached by 
   CHECK(std::isnan(floats[7]));  // fresh memory
   std::iota(floats, floats + 1024, 0.0f);
   CHECK(c.d.cuMemcpyHtoDAsync_v2(address, pinned, 4096, c.stream) == cuda::kSuccess);
-  register_in_fake_cuda("add", add, {sizeof(float*), sizeof(float)});
+  register_in_fake_cuda("add", add_to_each, {sizeof(float*), sizeof(float)});
   float by = 0.5f;
   cuda::DeviceAddress at = address + 16;
   void* arguments[] = {&at, &by};
@@ -171,8 +171,8 @@ TEST_CASE("CUDA: the fake driver's memory faults on the host, and is reached by 
 TEST_CASE("CUDA: a stream of the fake driver waits for an event of another") {
   for (int seed = 1; seed <= 5; ++seed) {
     CAPTURE(seed);
-    Context c("delay_us=300,seed=" + std::to_string(seed));
-    register_in_fake_cuda("add", add, {sizeof(float*), sizeof(float)});
+    OwnContext c("delay_us=300,seed=" + std::to_string(seed));
+    register_in_fake_cuda("add", add_to_each, {sizeof(float*), sizeof(float)});
     cuda::StreamHandle other = nullptr;
     CHECK(c.d.cuStreamCreateWithPriority(&other, cuda::kStreamNonBlocking, 0) == cuda::kSuccess);
     cuda::EventHandle event = nullptr;
@@ -197,7 +197,7 @@ TEST_CASE("CUDA: a stream of the fake driver waits for an event of another") {
 
 TEST_CASE("CUDA: the fake driver fails when it is told to") {
   {
-    Context c("out_of_memory_at=2,memory_mb=1");
+    OwnContext c("out_of_memory_at=2,memory_mb=1");
     c.allocate(100);
     cuda::DeviceAddress address = 0;
     CHECK(c.d.cuMemAlloc_v2(&address, 100) == cuda::kOutOfMemory);
@@ -207,8 +207,8 @@ TEST_CASE("CUDA: the fake driver fails when it is told to") {
     CHECK(c.d.cuMemGetInfo_v2(&free, &total) == cuda::kSuccess);
     CHECK(total - free == 1024);
   }
-  Context c("launch_error_at=2,error=719");
-  register_in_fake_cuda("add", add, {sizeof(float*), sizeof(float)});
+  OwnContext c("launch_error_at=2,error=719");
+  register_in_fake_cuda("add", add_to_each, {sizeof(float*), sizeof(float)});
   cuda::DeviceAddress y = c.allocate(128);
   float by = 1.0f;
   void* arguments[] = {&y, &by};
@@ -222,14 +222,14 @@ TEST_CASE("CUDA: the fake driver fails when it is told to") {
 }
 
 TEST_CASE("CUDA: the fake driver refuses what a GPU refuses") {
-  Context c;
+  OwnContext c;
   cuda::ModuleHandle module = nullptr;
   CHECK(c.d.cuModuleLoadData(&module, "no image") == cuda::kInvalidImage);
   CHECK(c.d.cuModuleLoadData(&module, fake_cuda::kImage) == cuda::kSuccess);
   cuda::FunctionHandle found = nullptr;
   CHECK(c.d.cuModuleGetFunction(&found, module, "nobody registered this") == cuda::kNotFound);
   CHECK(c.d.cuModuleUnload(module) == cuda::kSuccess);
-  register_in_fake_cuda("add", add, {sizeof(float*), sizeof(float)});
+  register_in_fake_cuda("add", add_to_each, {sizeof(float*), sizeof(float)});
   const cuda::FunctionHandle function = c.function("add");
   cuda::DeviceAddress y = c.allocate(128);
   float by = 1.0f;

@@ -29,6 +29,10 @@ Function of_fake_cuda(const char* name) {
 inline std::size_t count_in_fake_cuda(const char* what) {
   return of_fake_cuda<fake_cuda::Count>("troupe_fake_count")(what);
 }
+// What the driver has found out of order since the last call.
+inline std::string fake_reports() {
+  return of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")();
+}
 inline void register_in_fake_cuda(const char* name, fake_cuda::Run run,
                                   const std::vector<std::size_t>& sizes) {
   of_fake_cuda<fake_cuda::Register>("troupe_fake_register")(name, run, sizes.data(),

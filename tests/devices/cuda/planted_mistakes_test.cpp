@@ -11,10 +11,9 @@
 
 using namespace troupe;
 using troupe::test::contains;
+using troupe::test::fake_reports;
 
 namespace {
-
-std::string reports() { return test::of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")(); }
 
 constexpr std::size_t kBytes = 64;
 
@@ -47,7 +46,7 @@ struct Streams {
     REQUIRE(d.cuModuleLoadData(&module, fake_cuda::kImage) == cuda::kSuccess);
     REQUIRE(d.cuModuleGetFunction(&function, module, "increase") == cuda::kSuccess);
     d.cuModuleUnload(module);
-    reports();  // of others
+    fake_reports();  // of others
   }
   ~Streams() {
     enter(0);
@@ -82,7 +81,7 @@ struct Streams {
   std::string found() {
     for (const cuda::StreamHandle stream : streams)
       CHECK(d.cuStreamSynchronize(stream) == cuda::kSuccess);
-    return reports();
+    return fake_reports();
   }
 
   test::FakeCuda environment;
@@ -145,12 +144,12 @@ TEST_CASE("CUDA: memory, streams and events of another GPU are refused") {
   const cuda::DeviceAddress there = s.make();
   CHECK(s.upload(0, there) == cuda::kInvalidHandle);
   s.enter(0);
-  CHECK(reports().empty());
+  CHECK(fake_reports().empty());
   CHECK(s.upload(0, there) == cuda::kInvalidValue);
-  CHECK(contains(reports(), "an address of another GPU"));
+  CHECK(contains(fake_reports(), "an address of another GPU"));
   CHECK(s.download(0, there) == cuda::kInvalidValue);
-  CHECK(contains(reports(), "an address of another GPU"));
+  CHECK(contains(fake_reports(), "an address of another GPU"));
   CHECK(s.launch(0, here, there) == cuda::kSuccess);  // the mistake shows when it runs
   CHECK(s.d.cuStreamSynchronize(s.streams[0]) == cuda::kIllegalAddress);
-  CHECK(contains(reports(), "an address of another GPU"));
+  CHECK(contains(fake_reports(), "an address of another GPU"));
 }

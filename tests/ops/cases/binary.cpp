@@ -1,13 +1,10 @@
 // Binary math with broadcasting, comparisons, logic, choice.
 #include <cmath>
-#include <limits>
 
 #include "tests/ops/kernels/conformance.hpp"
 
 namespace troupe::test {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Shapes that meet in every way: equal, scalar, row, column, both stretched, several dimensions.
 const std::vector<std::pair<Shape, Shape>> kMeetings = {
@@ -91,7 +88,7 @@ const AddCases values([] {
 });
 
 // Where the textbook formula gives NaN or counts twice.
-const AddCases slopes([] {
+const AddCases binary_slopes([] {
   return Cases{
       {.op = "PowGradBase",
        .inputs = {f64({3}, {1, 1, 2}), f64({3}, {0, 0, 3}), f64({3}, {0, 2, 2})},

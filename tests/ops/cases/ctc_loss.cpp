@@ -1,5 +1,4 @@
 // Rows for losses of label sequences whose places in time nobody knows.
-#include <limits>
 
 #include "tests/ops/kernels/conformance.hpp"
 
@@ -7,8 +6,6 @@ namespace troupe::test {
 namespace {
 
 const AddCases ctc_losses([] {
-  constexpr double kInf = std::numeric_limits<double>::infinity(),
-                   kNan = std::numeric_limits<double>::quiet_NaN();
   const Shape shape{4, 2, 3};
   const Tensor x = f64(shape, {0.5, -1,   0.25, 1, 0, -0.5, -0.25, 0.75, 2, 0.1, 0.2, 0.3,
                                1.5, -0.5, 0,    0, 0, 1,    2,     1,    0, -1,  -2,  0.5});

@@ -1,13 +1,9 @@
 // Reductions, broadcasts and their way back.
-#include <limits>
 
 #include "tests/ops/kernels/conformance.hpp"
 
 namespace troupe::test {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 void reduction(Cases& rows, const std::string& op) {
   const Shape cube{2, 3, 4};

@@ -97,7 +97,7 @@ const AddCases slices([] {
   };
 });
 
-const AddCases slopes([] {
+const AddCases strided_slopes([] {
   const AttrMap masks{{"shrink_axis_mask", 1}};
   const Tensor shape = i64({2}, {2, 3}), from = i64({2}, {1, 2}), to = i64({2}, {0, 0}),
                step = i64({2}, {1, -2});

@@ -1,14 +1,10 @@
 // Functions of one element.
 #include <cmath>
-#include <limits>
 
 #include "tests/ops/kernels/conformance.hpp"
 
 namespace troupe::test {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // y = f(x) on values in [low, high), with and without a gradient, and on an empty tensor. The
 // second shape is neither a multiple of a vector nor of a chunk.
@@ -126,7 +122,7 @@ const AddCases second_order([] {
   return rows;
 });
 
-const AddCases slopes([] {
+const AddCases unary_slopes([] {
   return Cases{
       {.op = "ReciprocalGrad", .inputs = {f64({1}, {2}), f64({1}, {3})}, .want = {f64({1}, {-18})}},
       {.op = "SqrtGrad", .inputs = {f64({1}, {2}), f64({1}, {4})}, .want = {f64({1}, {0.25})}},

@@ -42,8 +42,6 @@ std::unique_ptr<CudaDevice> gpu_with(const cuda::Search& search, const std::stri
   return make_cuda_device(DeviceName::parse("/job:worker/task:0/cuda:0").value(), options).value();
 }
 
-std::string reports() { return of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")(); }
-
 // One of the three ops, and how many terms its sums have at most.
 struct Case {
   NodeDef node;
@@ -158,7 +156,7 @@ TEST_CASE("CUDA: cuDNN computes convolutions and both gradients of any window") 
         check(*device, one);
       }
   CHECK(device->convolutions() != nullptr);
-  CHECK(reports().empty());
+  CHECK(fake_reports().empty());
 }
 
 TEST_CASE("CUDA: cuDNN is told how parts of tensors are aligned") {
@@ -171,7 +169,7 @@ TEST_CASE("CUDA: cuDNN is told how parts of tensors are aligned") {
       for (const Case& one :
            cases_of(random, DType::f32, {1, 3, 4, 2}, filter, attributes({1, 1}, {1, 1}, 1, {})))
         check(*device, one, offset);
-  CHECK(reports().empty());
+  CHECK(fake_reports().empty());
 }
 
 TEST_CASE("CUDA: rows of convolutions by cuDNN have the CPU's results") {
@@ -240,7 +238,7 @@ TEST_CASE("CUDA: measured choices of cuDNN have right results, and later devices
       CHECK(Tensor::same((*got)[0], first[i]));
     }
     CHECK(choices() == 3);
-    CHECK(reports().empty());
+    CHECK(fake_reports().empty());
   }
   std::filesystem::remove_all(folder);
 }
@@ -285,7 +283,7 @@ TEST_CASE("CUDA: work of cuDNN is in the order of the stream, twice with the sam
       results.push_back((*got)[0].clone().value());
     }
     all.push_back(std::move(results));
-    CHECK(reports().empty());
+    CHECK(fake_reports().empty());
   }
   for (std::size_t i = 0; i < all[0].size(); ++i) {
     CHECK(Tensor::same(all[0][i], all[1][i]));
@@ -371,7 +369,7 @@ TEST_CASE("CUDA: threads that ask for the same convolution at once get the same 
     REQUIRE(result.defined());
     CHECK(Tensor::same(result, results[0]));
   }
-  CHECK(reports().empty());
+  CHECK(fake_reports().empty());
 }
 
 TEST_CASE("CUDA: a thread that has cuDNN to itself keeps nobody else from the device") {

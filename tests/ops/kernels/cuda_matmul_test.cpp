@@ -96,7 +96,7 @@ TEST_CASE("CUDA: cuBLASLt multiplies batches, whose leading dimensions broadcast
         INFO(x.shape().text() << " " << y.shape().text());
         check(*device, "BatchMatMul", x, y, ta, tb, 5);
       }
-  CHECK(std::string(of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")()).empty());
+  CHECK(fake_reports().empty());
 }
 
 TEST_CASE("CUDA: cuBLASLt rounds f32 to TF32 where that is allowed, and no other type") {
@@ -136,7 +136,7 @@ TEST_CASE("CUDA: work of cuBLASLt is in the order of the stream, twice with the 
       last = run_on_gpu(ops::builtin(), *device, node, {(*last)[0], a});
     REQUIRE_MESSAGE(last.ok(), last.status().text());
     all.push_back((*last)[0].clone().value());
-    CHECK(std::string(of_fake_cuda<fake_cuda::Reports>("troupe_fake_reports")()).empty());
+    CHECK(fake_reports().empty());
   }
   CHECK(Tensor::same(all[0], all[1]));
   CHECK(Tensor::same(all[0], all[2]));

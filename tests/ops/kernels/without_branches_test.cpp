@@ -26,7 +26,7 @@ Tensor coins(std::int64_t n, std::mt19937_64& random) {
   return t;
 }
 
-const char* element(const Tensor& t, std::int64_t i) {
+const char* bytes_at(const Tensor& t, std::int64_t i) {
   const auto size = std::int64_t(dtype_size(t.dtype()));
   return static_cast<const char*>(t.raw()) + (t.elements() == 1 ? 0 : i * size);
 }
@@ -90,7 +90,7 @@ TEST_CASE("Select keeps the bits of what it chooses, NaN and all") {
       const Tensor y = run("Select", {which, yes, no})[0];
       std::int64_t wrong = 0;
       for (std::int64_t i = 0; i < kMany; ++i)
-        wrong += std::memcmp(element(y, i), element(which.data<bool>()[i] ? yes : no, i),
+        wrong += std::memcmp(bytes_at(y, i), bytes_at(which.data<bool>()[i] ? yes : no, i),
                              dtype_size(dtype)) != 0;
       CHECK(wrong == 0);
     }

@@ -9,16 +9,14 @@ using namespace troupe::test;
 
 namespace {
 
-constexpr DType kF64 = DType::f64;
-
-struct Net : nn::Module {
+struct OneLayer : nn::Module {
   using Module::Module;
-  nn::Linear layer{*this, "layer", 4, 3, {.dtype = kF64}};
+  nn::Linear layer{*this, "layer", 4, 3, {.dtype = DType::f64}};
 };
 
 struct Linear {
   Graph g{3};
-  Net net{g.scope("net")};
+  OneLayer net{g.scope("net")};
   Interpreter run{g};
   std::vector<Numbers> parameters;
 
@@ -46,7 +44,7 @@ TEST_CASE_FIXTURE(Linear, "a linear layer works on the last axis, whatever is be
        {PartialShape{4}, PartialShape{5, 4}, PartialShape{2, 3, 4}, PartialShape{2, 1, 4},
         PartialShape{2, 1, 3, 4}, PartialShape{0, 3, 4}}) {
     CAPTURE(shape.text());
-    const Output x = placeholder(g, kF64, shape);
+    const Output x = placeholder(g, DType::f64, shape);
     const Output y = net.layer(x);
     PartialShape wanted = shape;
     wanted.set_dim(shape.rank() - 1, 3);
@@ -62,7 +60,7 @@ TEST_CASE_FIXTURE(Linear, "a linear layer works on the last axis, whatever is be
 }
 
 TEST_CASE_FIXTURE(Linear, "a linear layer takes batches and sequences of unknown length") {
-  const Output x = placeholder(g, kF64, {-1, -1, 4});
+  const Output x = placeholder(g, DType::f64, {-1, -1, 4});
   const Output y = net.layer(x);
   CHECK(y.shape() == PartialShape{-1, -1, 3});
   for (const Shape& shape : {Shape{2, 5, 4}, Shape{1, 1, 4}, Shape{0, 2, 4}}) {
@@ -75,7 +73,7 @@ TEST_CASE_FIXTURE(Linear, "a linear layer takes batches and sequences of unknown
 }
 
 TEST_CASE_FIXTURE(Linear, "pictures whose product is the layer's size are flattened") {
-  const Output x = placeholder(g, kF64, {-1, 2, 2, 1});
+  const Output x = placeholder(g, DType::f64, {-1, 2, 2, 1});
   const Output y = net.layer(x);
   CHECK(y.shape() == PartialShape{-1, 3});
   const Numbers at = draw(3, 8);
@@ -85,26 +83,28 @@ TEST_CASE_FIXTURE(Linear, "pictures whose product is the layer's size are flatte
 
 TEST_CASE_FIXTURE(Linear,
                   "an input that fits a linear layer in no way is refused with both numbers") {
-  CHECK(refusal(placeholder(g, kF64, {2, 3, 5}, "x")) ==
+  CHECK(refusal(placeholder(g, DType::f64, {2, 3, 5}, "x")) ==
         "Linear: it takes 4 inputs, and 'x' is [2,3,5]: neither its last dimension nor the product "
         "of all but the first is 4");
-  CHECK(refusal(placeholder(g, kF64, {-1, 28, 28, 1})).find("neither") != std::string::npos);
-  CHECK(refusal(placeholder(g, kF64, {-1, -1, 5})).find("neither") != std::string::npos);
-  CHECK(refusal(placeholder(g, kF64, {5})).find("neither") != std::string::npos);
-  CHECK(refusal(placeholder(g, kF64, PartialShape::scalar())).find("neither") != std::string::npos);
-  CHECK(refusal(placeholder(g, kF64, {2, 5})).find("inner dimensions differ") != std::string::npos);
+  CHECK(refusal(placeholder(g, DType::f64, {-1, 28, 28, 1})).find("neither") != std::string::npos);
+  CHECK(refusal(placeholder(g, DType::f64, {-1, -1, 5})).find("neither") != std::string::npos);
+  CHECK(refusal(placeholder(g, DType::f64, {5})).find("neither") != std::string::npos);
+  CHECK(refusal(placeholder(g, DType::f64, PartialShape::scalar())).find("neither") !=
+        std::string::npos);
+  CHECK(refusal(placeholder(g, DType::f64, {2, 5})).find("inner dimensions differ") !=
+        std::string::npos);
   CHECK(refusal(Output()) != "");
 }
 
 TEST_CASE("cross entropy of sequences is that of their rows") {
   Graph g;
   Interpreter run(g);
-  const Output logits = placeholder(g, kF64, {-1, -1, 3}),
+  const Output logits = placeholder(g, DType::f64, {-1, -1, 3}),
                labels = placeholder(g, DType::i64, {-1, -1});
   const Output loss = softmax_cross_entropy(logits, labels);
   CHECK(loss.shape() == PartialShape{-1, -1});
   const Output rows = softmax_cross_entropy(reshape(logits, {-1, 3}), reshape(labels, {-1}));
-  const Output dense = softmax_cross_entropy(logits, one_hot(labels, 3, {.dtype = kF64}));
+  const Output dense = softmax_cross_entropy(logits, one_hot(labels, 3, {.dtype = DType::f64}));
   const std::map<NodeId, Tensor> feeds = {
       {logits.node(), tensor({2, 2, 3}, draw(4, 12))},
       {labels.node(), Tensor::of<std::int64_t>({2, 2}, {0, 2, 1, 1})}};
@@ -120,9 +120,9 @@ TEST_CASE("cross entropy of sequences is that of their rows") {
 TEST_CASE("gradients of rows of unknown rank are those of known rank") {
   Graph g;
   Interpreter run(g);
-  const Output x = placeholder(g, kF64, PartialShape::unknown()),
+  const Output x = placeholder(g, DType::f64, PartialShape::unknown()),
                labels = placeholder(g, DType::i64, PartialShape::unknown());
-  const Output known = placeholder(g, kF64, {2, 2, 3}),
+  const Output known = placeholder(g, DType::f64, {2, 2, 3}),
                known_labels = placeholder(g, DType::i64, {2, 2});
   const auto second = [&](const Output& logits, const Output& classes) {
     const Output loss = sum(square(softmax_cross_entropy(logits, classes)));
@@ -141,8 +141,10 @@ TEST_CASE("gradients of rows of unknown rank are those of known rank") {
 TEST_CASE("batched products broadcast with shapes that only a run knows") {
   Graph g;
   Interpreter run(g);
-  const Output a = placeholder(g, kF64, {-1, 2, 3}), b = placeholder(g, kF64, {-1, 3, 2});
-  const Output y = batch_mat_mul(a, b), anything = placeholder(g, kF64, PartialShape::unknown());
+  const Output a = placeholder(g, DType::f64, {-1, 2, 3}),
+               b = placeholder(g, DType::f64, {-1, 3, 2});
+  const Output y = batch_mat_mul(a, b),
+               anything = placeholder(g, DType::f64, PartialShape::unknown());
   CHECK(y.shape() == PartialShape{-1, 2, 2});
   const auto slopes = gradients(sum(square(y)), {a, b});
   const auto open = gradients(sum(square(batch_mat_mul(a, anything))), {a, anything});

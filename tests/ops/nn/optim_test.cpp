@@ -71,7 +71,7 @@ void check_f64(const Tensor& got, const std::vector<double>& want) {
 
 // Steps of `rule` on v = {1, -2} with loss sum(v^2) / 2, whose gradient is v, against `step`.
 template <class Rule, class Step>
-void follows(const Rule& rule, Step step) {
+void follows_by_element(const Rule& rule, Step step) {
   Graph g;
   Variable v = variable(g, "v", f64({1, -2}));
   Op train = rule.minimize(sum(v * v) * 0.5);
@@ -185,34 +185,36 @@ TEST_CASE("a norm that is not finite makes gradients NaN, never zero") {
 }
 
 TEST_CASE("weight decay of Sgd is part of the gradient") {
-  follows(optim::Sgd{.lr = 0.1, .weight_decay = 0.5},
-          [](double& v, double grad, int, int) { v -= 0.1 * (grad + 0.5 * v); });
+  follows_by_element(optim::Sgd{.lr = 0.1, .weight_decay = 0.5},
+                     [](double& v, double grad, int, int) { v -= 0.1 * (grad + 0.5 * v); });
 }
 
 TEST_CASE("weight decay of Momentum goes through the velocity, plain and after Nesterov") {
   for (bool nesterov : {false, true}) {
     double velocity[2] = {0, 0};
-    follows(optim::Momentum{.lr = 0.1, .momentum = 0.5, .nesterov = nesterov, .weight_decay = 0.25},
-            [&](double& v, double grad, int i, int) {
-              grad += 0.25 * v;
-              velocity[i] = 0.5 * velocity[i] + grad;
-              v -= 0.1 * (nesterov ? grad + 0.5 * velocity[i] : velocity[i]);
-            });
+    follows_by_element(
+        optim::Momentum{.lr = 0.1, .momentum = 0.5, .nesterov = nesterov, .weight_decay = 0.25},
+        [&](double& v, double grad, int i, int) {
+          grad += 0.25 * v;
+          velocity[i] = 0.5 * velocity[i] + grad;
+          v -= 0.1 * (nesterov ? grad + 0.5 * velocity[i] : velocity[i]);
+        });
   }
 }
 
 // As torch.optim.AdamW: the decay first, the bias of both moments corrected before epsilon.
 TEST_CASE("AdamW decays the variable, not the gradient") {
   double m[2] = {0, 0}, s[2] = {0, 0};
-  follows(optim::AdamW{.lr = 0.1, .beta1 = 0.8, .beta2 = 0.9, .epsilon = 0.01, .weight_decay = 0.5},
-          [&](double& v, double grad, int i, int t) {
-            v -= 0.1 * 0.5 * v;
-            m[i] = 0.8 * m[i] + 0.2 * grad;
-            s[i] = 0.9 * s[i] + 0.1 * grad * grad;
-            const double m_hat = m[i] / (1 - std::pow(0.8, t));
-            const double s_hat = s[i] / (1 - std::pow(0.9, t));
-            v -= 0.1 * m_hat / (std::sqrt(s_hat) + 0.01);
-          });
+  follows_by_element(
+      optim::AdamW{.lr = 0.1, .beta1 = 0.8, .beta2 = 0.9, .epsilon = 0.01, .weight_decay = 0.5},
+      [&](double& v, double grad, int i, int t) {
+        v -= 0.1 * 0.5 * v;
+        m[i] = 0.8 * m[i] + 0.2 * grad;
+        s[i] = 0.9 * s[i] + 0.1 * grad * grad;
+        const double m_hat = m[i] / (1 - std::pow(0.8, t));
+        const double s_hat = s[i] / (1 - std::pow(0.9, t));
+        v -= 0.1 * m_hat / (std::sqrt(s_hat) + 0.01);
+      });
 }
 
 TEST_CASE("AdamW without decay is Adam, but for where epsilon stands") {

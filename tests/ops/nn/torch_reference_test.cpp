@@ -10,7 +10,7 @@
 namespace troupe::test {
 namespace {
 
-struct Net : nn::Module {
+struct ReferenceNet : nn::Module {
   using Module::Module;
 };
 
@@ -25,7 +25,7 @@ void check_like_torch(const TorchReference& reference, const nn::RecurrentOption
   const Shape sequence{kTorchTime, kTorchBatch, kTorchIn},
       states{kTorchTime, kTorchBatch, kTorchHidden};
   Graph g;
-  Net net{g.scope("net")};
+  ReferenceNet net{g.scope("net")};
   Layer layer{net, "layer", kTorchIn, kTorchHidden, options};
   const Output y = layer(constant(g, tensor(sequence, reference.x))).h;
   const Output distance = y - constant(g, tensor(states, reference.target));
