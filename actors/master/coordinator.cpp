@@ -448,18 +448,18 @@ void Coordinator::grant_returned(const GrantReturned& message, Instant now, Outp
 
 // ------------------------------------------------------------------ rounds of PREPARE
 
-// Begins a round for the run's number. All shards stage and withdraw; shards with changes outside
-// the job apply.
+// Begins a round for the run's number. The shards that it wrote to stage and withdraw; those with
+// changes outside the job apply. The others learn of the number as of one granted in advance: from
+// the snapshots of later runs, and from the next LiveList.
 void Coordinator::begin_round(StageOrder order, const Run& run, Instant now, Outputs& out) {
   const std::map<ResourceId, std::uint32_t> outside = run.keys(true);
-  StageRound::Shards shards = shards_;
   StageRound::Keys keys;
   if (order == StageOrder::stage) keys = run.keys(false);
-  if (order == StageOrder::apply) {
-    keys = outside;
-    shards.clear();
-    for (const auto& [resource, n] : outside) shards.insert(resource.task);
-  }
+  if (order == StageOrder::apply) keys = outside;
+  StageRound::Shards shards;
+  if (order == StageOrder::withdraw) shards = round_.asked();
+  for (const auto& [resource, n] : keys)
+    if (shards_.contains(resource.task)) shards.insert(resource.task);
   const CommitNumber s = order == StageOrder::apply ? decided_ : number_of(run);
   round_.begin({options_.view, s, run.attempt.id, run.id, {}, min_live(), 0, order},
                std::move(keys), std::move(shards),

@@ -50,9 +50,9 @@ struct RunRequest {
 //
 // A run takes a commit number if it wrote something, has a note, or drew random numbers in a step
 // that may write. One number at a time is being prepared; a run's fetches are released only when
-// every shard has staged it. Until then the run can fail, by its client or by a shard that cannot
-// stage: its number is then reused once every shard has dropped what it staged. A shard that does
-// not answer is lost.
+// every shard that it wrote to has staged it. Until then the run can fail, by its client or by a
+// shard that cannot stage: its number is then reused once these shards have dropped what they
+// staged. A shard that does not answer is lost.
 //
 // Changes outside the job (ResourceWrites::outside) are applied after the decision and before the
 // answer. If that fails, the answer is an error with a commit number.

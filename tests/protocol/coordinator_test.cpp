@@ -48,12 +48,13 @@ struct Fixture {
     FAIL("run " << n << " was not started");
     return {};
   }
+  // With so many writes at each of two shards.
   PartitionDone done(const AttemptInfo& a, std::uint32_t partition, std::uint32_t keys = 0) {
     PartitionDone d;
     d.attempt = a.id;
     d.run = a.run;
     d.partition = partition;
-    if (keys > 0) d.writes.push_back({{TaskId{1}, 0}, keys});
+    if (keys > 0) d.writes = {{{TaskId{1}, 0}, keys}, {{TaskId{2}, 0}, keys}};
     d.fetches.push_back({partition, Tensor::scalar<std::int64_t>(std::int64_t(a.id.a))});
     return d;
   }
@@ -107,7 +108,8 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "a writing run is answered when every shard has staged it") {
+TEST_CASE_FIXTURE(Fixture,
+                  "a writing run is answered when every shard that it wrote to has staged it") {
   run(0, shape({1, 2}));
   auto a = started(0);
   CHECK(a.snapshot == 0);
@@ -119,7 +121,8 @@ TEST_CASE_FIXTURE(Fixture, "a writing run is answered when every shard has stage
   CHECK(prepares[0].prepare.s == 1);
   REQUIRE(prepares[0].prepare.resources.size() == 1);
   CHECK(prepares[0].prepare.resources[0].keys == 5);
-  CHECK(prepares[1].prepare.resources.empty());
+  REQUIRE(prepares[1].prepare.resources.size() == 1);
+  CHECK(prepares[1].prepare.resources[0].resource.task == TaskId{2});
   stage(1, 1);
   stage(1, 1);
   CHECK(answers() == 0);
@@ -128,6 +131,39 @@ TEST_CASE_FIXTURE(Fixture, "a writing run is answered when every shard has stage
   CHECK(answer(0).committed == 1);
   CHECK(answer(0).fetches.size() == 2);
   CHECK(coordinator.decided() == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a shard that a run did not write to has no part in its commit") {
+  for (std::uint32_t shard : {1, 2, 1, 2}) {
+    out.clear();
+    const CommitNumber s = coordinator.decided() + 1;
+    run(s, shape({1, 2}));
+    auto d = done(started(s), 0);
+    d.writes = {{{TaskId(shard), 0}, 2}, {{TaskId(3 - shard), 0}, 0}};
+    send(d);
+    send(done(started(s), 1));
+    const auto told = all<Coordinator::SendPrepare>();
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].shard == TaskId(shard));
+    stage(3 - shard, s);  // nobody asked it
+    CHECK(answers() == 0);
+    stage(shard, s);
+    CHECK(answer(s).committed == s);
+  }
+  // Nor in its being taken back.
+  out.clear();
+  run(5, shape({1}));
+  auto d = done(started(5), 0);
+  d.writes = {{{TaskId{2}, 0}, 1}};
+  send(d);
+  coordinator.cancel({7, 5}, cancelled("enough"), now, out);
+  const auto told = all<Coordinator::SendPrepare>();
+  REQUIRE(told.size() == 2);
+  CHECK(told[1].shard == TaskId{2});
+  CHECK(told[1].prepare.order == StageOrder::withdraw);
+  CHECK(coordinator.tables().undecided == 1);
+  stage(2, 5);
+  CHECK(coordinator.tables().undecided == 0);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a run that wrote nothing takes no number") {
@@ -383,7 +419,8 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(coordinator.decided() == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a number is given again when every shard has given it back") {
+TEST_CASE_FIXTURE(Fixture,
+                  "a number is given again when all shards that had it have given it back") {
   run(0, shape({1}));
   run(1, shape({1}));
   send(done(started(0), 0, 1));
@@ -695,12 +732,7 @@ TEST_CASE_FIXTURE(Fixture, "a run that drew and might have written takes a numbe
   draws->draws = true;
   run(0, draws);
   send(done(started(0), 0));
-  CHECK(answers() == 0);
-  auto prepares = all<Coordinator::SendPrepare>();
-  REQUIRE(prepares.size() == 2);
-  for (const auto& p : prepares) CHECK(p.prepare.resources.empty());
-  stage(1, 1);
-  stage(2, 1);
+  CHECK(all<Coordinator::SendPrepare>().empty());  // it wrote nowhere
   CHECK(answer(0).committed == 1);
   run(1, draws);
   CHECK(started(1).snapshot == 1);  // which is what it draws by
@@ -791,9 +823,6 @@ TEST_CASE_FIXTURE(Fixture, "a run with a note commits, and the last note stays")
   noted(0, reader, "one");
   CHECK(coordinator.ask_place(7).note.empty());
   send(done(started(0), 0));
-  CHECK(answers() == 0);
-  stage(1, 1);
-  stage(2, 1);
   CHECK(answer(0).committed == 1);
   CHECK(coordinator.ask_place(7).note == "one");
   CHECK(coordinator.ask_place(7).fetches.size() == 1);

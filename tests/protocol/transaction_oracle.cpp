@@ -114,14 +114,16 @@ void Simulation::use(const Program& p, std::size_t dataset, const std::vector<u6
         element_number(given, i));
 }
 
-// Those of a run that ended well are used, others are free again.
+// Those of a run that ended well are used, others are free again. What it used is counted once,
+// when its commit is first seen: its datasets may have been rewound since.
 void Simulation::use_elements(const Coordinator::Answer& answer, const std::vector<Trace>& traces) {
   auto holder = holders_.extract(answer.run);
   if (holder.empty() || !answer.status.ok()) return;
   const Program& p = programs_.at(answer.run);
   const DatasetPlaces::Elements& held = holder.mapped().elements;
+  const bool counted = answer.committed != 0 && answer.committed <= kept_.committed;
   for (std::size_t d = 0; d < held.size(); ++d)
-    if (!p.shape->datasets[d].open) use(p, d, held[d], p.parts.size());
+    if (!p.shape->datasets[d].open && !counted) use(p, d, held[d], p.parts.size());
   for (std::size_t i = 0; i < traces.size(); ++i) {
     const auto& mine = p.shape->partitions[i].datasets;
     std::size_t at = 0;
@@ -144,6 +146,7 @@ void Simulation::use_elements(const Coordinator::Answer& answer, const std::vect
 void Simulation::observe(const Coordinator::SendPrepare& send) {
   const auto holder = holders_.find(send.prepare.run);
   if (send.prepare.order != StageOrder::apply || holder == holders_.end()) return;
+  if (send.prepare.s <= kept_.committed) return;  // sent again
   const Program& p = programs_.at(send.prepare.run);
   for (std::size_t d = 0; d < holder->second.elements.size(); ++d)
     use(p, d, holder->second.elements[d], p.parts.size());
