@@ -36,7 +36,8 @@ using ExecutorActor =
 // One device: runs what it is given on the device's lanes, in order. `work` reports by itself.
 struct RunOnLanes {
   std::function<void(Lanes&)> work;
-  RunId run;  // whose step it is; of none when n is 0
+  RunId run;            // whose step it is; of none when n is 0
+  bool update = false;  // of variables: Device::launch_update
 };
 using DeviceActor = caf::typed_actor<caf::reacts_to<RunOnLanes>>;
 

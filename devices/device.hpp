@@ -62,6 +62,9 @@ class Device {
   // Runs `burst` exactly once, on a lane, also while shutting down. Bursts start in the order of
   // their launch when lanes become free. The burst gets the lanes for its kernels' chunks.
   virtual void launch(std::function<void(Lanes&)> burst) = 0;
+  // The same for an update of variables, for which other runs wait: it starts before bursts that
+  // were launched earlier, and need not wait for those that run.
+  virtual void launch_update(std::function<void(Lanes&)> update) { launch(std::move(update)); }
 
   // Copies between host memory and this device's memory, after earlier work of its stream. dst must
   // have the size of src. The device keeps references to both until the ticket is complete.

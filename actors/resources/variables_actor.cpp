@@ -83,7 +83,7 @@ void run_on_lanes(VariablesSelf self, Task task, Run run) {
       caf::anon_send(me, TaskApplied{id, values});
     });
   };
-  self->send(s.lanes, RunOnLanes{std::move(work), {}});
+  self->send(s.lanes, RunOnLanes{std::move(work), {}, true});
 }
 
 void carry_out(VariablesSelf self, VariableStore::Task& task) {

@@ -17,14 +17,18 @@ struct DeviceState {
   std::shared_ptr<void> alive;
 };
 
-// Work starts in the order of arrival, when lanes become free (Device::launch).
+// Bursts start in the order of arrival, when lanes become free; updates before them.
 DeviceActor::behavior_type device_behavior(DeviceActor::stateful_pointer<DeviceState> self,
                                            Device* device, std::shared_ptr<void> alive) {
   self->state.device = device;
   self->state.alive = std::move(alive);
   return {[self](RunOnLanes& message) {
     const NamedBursts of_the_run(burst_name(message.run));
-    self->state.device->launch(std::move(message.work));
+    Device& device = *self->state.device;
+    if (message.update)
+      device.launch_update(std::move(message.work));
+    else
+      device.launch(std::move(message.work));
   }};
 }
 

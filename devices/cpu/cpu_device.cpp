@@ -56,6 +56,9 @@ class CpuDevice final : public HostDevice {
                std::move(options.on_lane_start)) {}
 
   void launch(std::function<void(Lanes&)> burst) override { lanes_.launch(std::move(burst)); }
+  void launch_update(std::function<void(Lanes&)> update) override {
+    lanes_.launch_update(std::move(update));
+  }
 
  private:
   detail::LanePool lanes_;  // last: its bursts use everything else

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "core/check.hpp"
@@ -25,13 +26,18 @@ std::int64_t now() {
 // Whether this thread is inside a chunk: nested parallel() then runs inline.
 thread_local bool inside_chunk = false;
 
+// The pool whose burst or update this thread runs, if any.
+thread_local const LanePool* inside_pool = nullptr;
+
 }  // namespace
 
-LanePool::LanePool(int lanes, std::function<void()> on_start) : on_start_(std::move(on_start)) {
+LanePool::LanePool(int lanes, std::function<void()> on_start)
+    : on_start_(std::move(on_start)), count_(lanes) {
   TROUPE_CHECK(lanes >= 1, "a pool has at least one lane");
-  for (int i = 0; i < lanes; ++i) lanes_.push_back(std::make_unique<Lane>(*this, i));
+  for (int i = 0; i <= lanes; ++i) lanes_.push_back(std::make_unique<Lane>(*this, i));
   try {
-    for (auto& lane : lanes_) lane->thread_ = std::thread([this, &lane] { run(*lane); });
+    for (auto& lane : lanes_)
+      if (lane != lanes_.back()) lane->thread_ = std::thread([this, &lane] { run(*lane); });
   } catch (...) {  // there is no thread for one of them
     end();
     throw;
@@ -39,6 +45,7 @@ LanePool::LanePool(int lanes, std::function<void()> on_start) : on_start_(std::m
 }
 
 void LanePool::end() {
+  end_spare();
   stopping_.store(true);
   announce(count());
   {
@@ -51,21 +58,71 @@ void LanePool::end() {
 
 LanePool::~LanePool() {
   end();
-  TROUPE_CHECK(bursts_.empty(), "a launched burst runs, also while shutting down");
+  TROUPE_CHECK(next_queue().empty(), "a launched burst runs, also while shutting down");
 }
 
-void LanePool::launch(std::function<void(Lanes&)> burst) {
+void LanePool::launch(std::function<void(Lanes&)> burst, Queue& queue) {
   LentThread* const thread = LentThread::current;
   bool lent = false;
   {
     std::lock_guard lock(mutex_);
-    bursts_.push_back({std::move(burst), NamedBursts::current, thread});
+    queue.push_back({std::move(burst), NamedBursts::current, thread});
     queued_.fetch_add(1);
     unfinished_.fetch_add(1);
-    lent = thread && bursts_.back().is_for(*thread) && lend_lane(*thread);
+    lent = thread && queue.back().is_for(*thread) && lend_lane(*thread);
+    if (!lent && &queue == &updates_ && all_busy_elsewhere()) call_spare();
   }
   if (!lent) announce(1);
 }
+
+// ------------------------------------------------------------------ the thread for updates
+
+// REQUIRES: mutex_ is held. A lane that launches an update is about to be free, as a rule.
+bool LanePool::all_busy_elsewhere() const {
+  return inside_pool != this && running_.load() >= count_;
+}
+
+// REQUIRES: mutex_ is held. Without such a thread the update waits for a lane.
+void LanePool::call_spare() {
+  if (spare_ends_) return;
+  if (std::thread& spare = lanes_.back()->thread_; !spare.joinable()) {
+    try {
+      spare = std::thread([this] { run_updates(); });
+    } catch (const std::system_error&) {
+      return;
+    }
+  }
+  for_spare_.notify_one();
+}
+
+void LanePool::run_updates() {
+  pthread_setname_np(pthread_self(), "updates");
+  const FloatEnvironment not_that_of_who_launched;
+  if (on_start_) on_start_();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    for_spare_.wait(lock, [&] { return spare_ends_ || !updates_.empty(); });
+    if (updates_.empty()) return;
+    std::function<void(Lanes&)> update = std::move(updates_.front().burst);
+    updates_.pop_front();
+    queued_.fetch_sub(1);
+    lock.unlock();
+    run_launched(*lanes_.back(), std::move(update));
+    lock.lock();
+  }
+}
+
+// Before the lanes end, since an update may launch bursts.
+void LanePool::end_spare() {
+  {
+    std::lock_guard lock(mutex_);
+    spare_ends_ = true;
+  }
+  for_spare_.notify_one();
+  if (std::thread& spare = lanes_.back()->thread_; spare.joinable()) spare.join();
+}
+
+// ------------------------------------------------------------------ lanes
 
 void LanePool::drain() {
   for (int n; (n = unfinished_.load()) != 0;) unfinished_.wait(n);
@@ -89,27 +146,35 @@ void LanePool::run(Lane& lane) {
   }
 }
 
-// Runs the oldest burst, if there is one; with `only_for`, only if it is for that thread.
+// Runs the oldest update, or else burst, if there is one; with `only_for`, only if it is for that
+// thread.
 bool LanePool::run_burst(Lane& lane, const LentThread* only_for) {
   if (queued_.load() == 0) return false;
   std::function<void(Lanes&)> burst;
   {
     std::lock_guard lock(mutex_);
-    if (bursts_.empty() || (only_for && !bursts_.front().is_for(*only_for))) return false;
-    burst = std::move(bursts_.front().burst);
-    bursts_.pop_front();
+    Queue& queue = next_queue();
+    if (queue.empty() || (only_for && !queue.front().is_for(*only_for))) return false;
+    burst = std::move(queue.front().burst);
+    queue.pop_front();
     queued_.fetch_sub(1);
     running_.fetch_add(1);
   }
-  burst(lane);
-  burst = nullptr;  // its captures are destroyed before it counts as over
-  running_.fetch_sub(1);
-  if (unfinished_.fetch_sub(1) == 1) unfinished_.notify_all();
+  run_launched(lane, std::move(burst));
   return true;
 }
 
+void LanePool::run_launched(Lane& lane, std::function<void(Lanes&)> burst) {
+  const LanePool* const outer = std::exchange(inside_pool, this);
+  burst(lane);
+  burst = nullptr;  // its captures are destroyed before it counts as over
+  inside_pool = outer;
+  if (&lane != lanes_.back().get()) running_.fetch_sub(1);
+  if (unfinished_.fetch_sub(1) == 1) unfinished_.notify_all();
+}
+
 bool LanePool::help_any(const Lane& lane, Done done) {
-  const int n = count();
+  const int n = int(lanes_.size());
   for (int i = 1; i < n; ++i)
     if (help(lanes_[std::size_t((lane.index_ + i) % n)]->job_, done)) return true;
   return false;
@@ -232,7 +297,7 @@ bool LanePool::wake(Lane& lane) {
 // REQUIRES: mutex_ is held. True if the thread now has a lane; it will then look at the queue.
 bool LanePool::lend_lane(LentThread& thread) {
   if (thread.pool_ || on_start_ || queued_.load() != 1) return false;
-  for (auto& lane : lanes_) {
+  for (auto& lane : lanes_) {  // that of the thread for updates is never asleep
     if (!take(*lane, State::lent)) continue;
     ++lent_;
     thread.pool_ = this;

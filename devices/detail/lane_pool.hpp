@@ -23,6 +23,10 @@ namespace troupe::detail {
 // runs, they sleep. A LentThread may take the place of a sleeping lane. Owned by a device. launch
 // may be called from any thread. The destructor runs all launched bursts, and those that these
 // launch; it must not be called on a lane.
+//
+// Updates start before bursts. One that is launched while every lane runs a burst does not wait for
+// a lane: one more thread, made when it is first needed, runs such updates in their order. A lane
+// that launches an update runs it itself after its burst, unless another is free before.
 class LanePool {
  public:
   // `on_start` runs first on every lane.
@@ -31,8 +35,9 @@ class LanePool {
   LanePool(const LanePool&) = delete;
   LanePool& operator=(const LanePool&) = delete;
 
-  void launch(std::function<void(Lanes&)> burst);
-  int count() const { return int(lanes_.size()); }
+  void launch(std::function<void(Lanes&)> burst) { launch(std::move(burst), bursts_); }
+  void launch_update(std::function<void(Lanes&)> update) { launch(std::move(update), updates_); }
+  int count() const { return count_; }
 
   // For a LentThread with a lane of this pool. An exception of a burst ends the process, as on the
   // lane's own thread. See LentThread::work.
@@ -69,6 +74,7 @@ class LanePool {
       return name != 0 ? name == thread.waits_for_ : from == &thread;
     }
   };
+  using Queue = std::deque<Launched>;
   using Done = const FunctionRef<bool()>*;  // null: never
   enum class State : int { awake, asleep, lent };
   class Lane final : public Lanes {
@@ -86,6 +92,11 @@ class LanePool {
     std::thread thread_;
   };
 
+  void launch(std::function<void(Lanes&)> burst, Queue& queue);
+  bool all_busy_elsewhere() const;
+  void call_spare();
+  void run_updates();
+  void end_spare();
   void end();
   void run(Lane& lane);
   bool help_any(const Lane& lane, Done done = nullptr);
@@ -94,6 +105,8 @@ class LanePool {
   bool has_chunks_left() const;
   static void await_helpers(Job& job);
   bool run_burst(Lane& lane, const LentThread* only_for = nullptr);
+  Queue& next_queue() { return updates_.empty() ? bursts_ : updates_; }
+  void run_launched(Lane& lane, std::function<void(Lanes&)> burst);
   void announce(int work);
   void rest(Lane& lane, std::uint32_t seen, std::int64_t idle_since);
   bool take(Lane& lane, State to);
@@ -101,14 +114,17 @@ class LanePool {
   bool lend_lane(LentThread& thread);
 
   const std::function<void()> on_start_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  const int count_;
+  std::vector<std::unique_ptr<Lane>> lanes_;  // and, last, that of the thread for updates
   std::mutex mutex_;
-  std::deque<Launched> bursts_;       // guarded by mutex_
+  Queue bursts_, updates_;   // guarded by mutex_
+  bool spare_ends_ = false;  // guarded by mutex_
+  std::condition_variable for_spare_;
   int lent_ = 0;                      // lent lanes; guarded by mutex_
   std::condition_variable returned_;  // no lane is lent
-  std::atomic<int> queued_{0};        // size of bursts_, readable without the lock
-  std::atomic<int> running_{0};       // bursts on lanes
-  std::atomic<int> unfinished_{0};    // both
+  std::atomic<int> queued_{0};        // size of both queues, readable without the lock
+  std::atomic<int> running_{0};       // bursts and updates on lanes
+  std::atomic<int> unfinished_{0};    // all of these, and updates on the other thread
   std::atomic<bool> stopping_{false};
   // Incremented with every burst and every open job; idle lanes watch it.
   alignas(64) std::atomic<std::uint32_t> news_{0};

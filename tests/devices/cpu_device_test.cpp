@@ -3,8 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cfenv>
+#include <chrono>
+#include <functional>
 #include <future>
 #include <mutex>
+#include <random>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -150,6 +154,128 @@ TEST_CASE("idle lanes take chunks before new bursts") {
   CHECK_FALSE(result.get_future().get());
   device.reset();
   CHECK(burst_ran);
+}
+
+TEST_CASE("an update does not wait for the bursts that have all lanes") {
+  for (int threads : {1, 2}) {
+    INFO(threads);
+    auto device = cpu_of(threads);
+    std::promise<void> ran, go;
+    const std::shared_future<void> gone = go.get_future().share();
+    std::vector<std::promise<void>> busy{std::size_t(threads)};
+    for (std::promise<void>& lane : busy)
+      device->launch([&lane, gone](Lanes&) {
+        lane.set_value();
+        gone.wait();
+      });
+    for (std::promise<void>& lane : busy) lane.get_future().wait();
+    for (int i = 0; i < 3; ++i) {
+      std::promise<int> count;
+      device->launch_update([&](Lanes& lanes) {
+        std::atomic<int> chunks{0};
+        lanes.parallel(10, [&](std::int64_t) { ++chunks; });
+        count.set_value(chunks);
+      });
+      auto counted = count.get_future();
+      const bool there = counted.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+      CHECK(there);
+      if (!there) go.set_value();
+      REQUIRE(counted.get() == 10);
+    }
+    go.set_value();
+  }
+}
+
+TEST_CASE("a lane that is free helps with an update") {
+  auto device = cpu_of(2);
+  std::promise<void> busy[2], go[2], done;
+  for (int i = 0; i < 2; ++i)
+    device->launch([&, i](Lanes&) {
+      busy[i].set_value();
+      go[i].get_future().wait();
+    });
+  for (auto& lane : busy) lane.get_future().wait();
+  device->launch_update([&](Lanes& lanes) {
+    std::atomic<int> inside{0};
+    lanes.parallel(2, [&](std::int64_t) {
+      if (inside.fetch_add(1) == 0) go[0].set_value();
+      while (inside < 2) std::this_thread::yield();
+    });
+    done.set_value();
+  });
+  done.get_future().wait();
+  go[1].set_value();
+}
+
+TEST_CASE("a lane runs updates before bursts that were launched earlier, each in their order") {
+  auto device = cpu_of(1);
+  Device& lane = *device;
+  std::vector<std::string> order;
+  const auto note = [&](const char* what) {
+    return [&order, what](Lanes&) { order.push_back(what); };
+  };
+  lane.launch([&](Lanes&) {
+    lane.launch(note("burst 1"));
+    lane.launch_update(note("update 1"));
+    lane.launch(note("burst 2"));
+    lane.launch_update(note("update 2"));
+  });
+  device.reset();
+  CHECK(order == std::vector<std::string>{"update 1", "update 2", "burst 1", "burst 2"});
+}
+
+TEST_CASE("updates see the start hook, and the floating-point environment of a lane") {
+  std::atomic<int> hooks{0};
+  thread_local bool hooked = false;
+  CpuOptions options;
+  options.threads = 1;
+  options.on_lane_start = [&] {
+    ++hooks;
+    hooked = true;
+  };
+  auto device = make_cpu_device(device_name("cpu"), options);
+  std::promise<void> busy, go;
+  device->launch([&](Lanes&) {
+    busy.set_value();
+    go.get_future().wait();
+  });
+  busy.get_future().wait();
+  std::promise<bool> seen;
+  std::fesetround(FE_UPWARD);
+  device->launch_update(
+      [&](Lanes&) { seen.set_value(hooked && std::fegetround() == FE_TONEAREST); });
+  std::fesetround(FE_TONEAREST);
+  CHECK(seen.get_future().get());
+  go.set_value();
+  device.reset();
+  CHECK(hooks == 2);
+}
+
+TEST_CASE("bursts and updates that launch others all run once, also while the device ends") {
+  for (std::uint32_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    auto device = cpu_of(1 + int(random() % 3));
+    Device& all = *device;
+    std::atomic<int> launched{0}, ran{0};
+    std::function<void(std::uint32_t, int)> launch = [&](std::uint32_t drawn, int depth) {
+      ++launched;
+      auto work = [&, drawn, depth](Lanes& lanes) {
+        std::mt19937 next(drawn);
+        lanes.parallel(std::int64_t(next() % 4), [](std::int64_t) {});
+        if (depth > 0)
+          for (auto n = next() % 3; n > 0; --n) launch(std::uint32_t(next()), depth - 1);
+        ++ran;
+      };
+      if (drawn % 2 == 0)
+        all.launch(work);
+      else
+        all.launch_update(work);
+    };
+    for (int i = 0; i < 20; ++i) launch(std::uint32_t(random()), 5);
+    device.reset();
+    CHECK(ran == launched);
+  }
 }
 
 TEST_CASE("the memory cap of a cpu is a status") {
