@@ -25,6 +25,17 @@ bool structural(Role role) {
   }
 }
 
+// Whether the partition only serves others, as that of the variables of a step that computes
+// elsewhere: it has tensors to send or receive, and no node needs a lane by itself.
+bool serves(const Plan& plan) {
+  bool channels = false;
+  for (const PlanNode& node : plan.nodes) {
+    if (!node.cheap && node.role != Role::external) return false;
+    channels = channels || node.role == Role::send || node.role == Role::recv;
+  }
+  return channels;
+}
+
 // Whether an elementwise op has so few elements that computing them takes less than handing the
 // node to a lane. The cost of strings is not known in advance.
 bool is_small(const GraphDef& graph, const NodeDef& node) {
@@ -136,6 +147,10 @@ class Flattener {
     add_slots();
     successors_.resize(members_.size());
     for (const Member& m : members_) add_node(m);
+    // A request takes a microsecond, but others keep the lane, where updates are applied: else a
+    // client that only writes would be ahead of its updates.
+    if (serves(plan_))
+      for (PlanNode& node : plan_.nodes) node.cheap = true;
     add_edges();
     add_fetches();
     return std::move(plan_);

@@ -2,6 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "ops/api.hpp"
 #include "ops/compile_host.hpp"
@@ -10,14 +14,21 @@ using namespace troupe;
 
 namespace {
 
-Plan plan_of(const Graph& g, const std::vector<Output>& fetches, const std::vector<Output>& feeds) {
+std::vector<Plan> plans_of(const Graph& g, const std::vector<Output>& fetches,
+                           const std::vector<Output>& feeds, const std::vector<Op>& targets,
+                           const std::vector<const char*>& devices) {
   CompileHost host(ops::builtin());
   Target target = host.target();
-  target.devices.push_back({*DeviceName::parse("/job:local/task:0/cpu:0")});
+  for (const char* device : devices) target.devices.push_back({*DeviceName::parse(device)});
   CompileRequest request;
   for (const Output& o : fetches) request.fetches.push_back(*PortName::parse(o.name()));
   for (const Output& o : feeds) request.feeds.push_back(*PortName::parse(o.name()));
-  return value_or_throw(compile(g.def(), request, target)).plans.at(0);
+  for (const Op& o : targets) request.targets.push_back(o.name());
+  return value_or_throw(compile(g.def(), request, target)).plans;
+}
+
+Plan plan_of(const Graph& g, const std::vector<Output>& fetches, const std::vector<Output>& feeds) {
+  return plans_of(g, fetches, feeds, {}, {"/job:local/task:0/cpu:0"}).at(0);
 }
 
 bool is_cheap(const Plan& plan, const Output& output) {
@@ -44,6 +55,36 @@ TEST_CASE("an elementwise node is cheap where it is known to have few elements, 
   const Plan plan = plan_of(g, all, {few, many, unknown, words});
   for (const Output& o : cheap) CHECK_MESSAGE(is_cheap(plan, o), o.name());
   for (const Output& o : costly) CHECK_FALSE_MESSAGE(is_cheap(plan, o), o.name());
+}
+
+TEST_CASE("requests are cheap where a partition only serves others, as that of their variables") {
+  const char* const kTasks[] = {"/job:local/task:0/cpu:0", "/job:local/task:1/cpu:0"};
+  for (const bool elsewhere : {false, true}) {
+    for (const bool computes : {false, true}) {
+      CAPTURE(elsewhere);
+      CAPTURE(computes);
+      Graph g;
+      const Variable v = variable(g, "v", zeros(g, {100, 100}));
+      Output seen = v.value();
+      if (computes) seen = mat_mul(seen, seen);
+      std::optional<Output> grown;
+      {
+        const auto there = g.with_device(kTasks[elsewhere ? 1 : 0]);
+        grown = mat_mul(seen, seen);
+      }
+      const std::vector<Plan> plans =
+          plans_of(g, {}, {}, {assign_add(v, *grown)}, {std::begin(kTasks), std::end(kTasks)});
+      REQUIRE(plans.size() == (elsewhere ? 2 : 1));
+      std::size_t requests = 0;
+      for (const Plan& plan : plans)
+        for (const PlanNode& node : plan.nodes) {
+          if (node.role != Role::external) continue;
+          ++requests;
+          CHECK(node.cheap == (elsewhere && !computes));
+        }
+      CHECK(requests == 2);
+    }
+  }
 }
 
 TEST_CASE("a loop whose nodes are cheap is cheap as a whole") {

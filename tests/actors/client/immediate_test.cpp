@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/api.hpp"
+#include "tests/actors/support/busy_lane.hpp"
 #include "tests/actors/support/sessions.hpp"
 
 using namespace troupe;
@@ -121,4 +122,33 @@ TEST_CASE("immediate runs of several threads lose no update, and see all of each
     CHECK(staleness->mean() <= double(staleness->most()));
     MESSAGE("stale by ", staleness->mean(), " commits, at most by ", staleness->most());
   }
+}
+
+TEST_CASE("an immediate run does not wait for the lane of a worker that only has its variables") {
+  Graph g;
+  const Variable v = variable_on(g, kTask0, "v", Tensor::scalar(1.0f));
+  BusyLane busy(g, kTask0);
+  Output seen, grown;
+  {
+    const auto there = g.with_device(kTask1);
+    seen = v * 1.0f;
+    grown = seen * 2.0f;
+  }
+  const Op add = assign_add(v, grown);
+  PlacedSession session(g, kPlaces[1]);
+  session->init();
+  const CompiledStep occupies = session->compile({busy.work}),
+                     step = session->compile({seen}, {add});
+  PendingRun occupied = occupies.start();
+  busy.wait();
+  float value = 1;
+  for (int i = 0; i < 4; ++i, value *= 3) {  // each reads what the one before has made
+    const auto got =
+        step.try_run({}, {.timeout = std::chrono::seconds(20), .commit = Commit::immediate});
+    REQUIRE_MESSAGE(got.ok(), got.status().text());
+    CHECK((*got)[0].item<float>() == value);
+  }
+  busy.release();
+  occupied.get();
+  CHECK(session->run({v.value()})[0].item<float>() == value);
 }
