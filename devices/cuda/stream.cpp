@@ -164,13 +164,16 @@ void CudaStream::record_spans() {
   }
 }
 
-// Whatever the clocks say, nothing begins before it was issued or ends after the host knew of it.
-void CudaStream::record_span(const Timed& first, const Timed& last) const {
+// Whatever the clocks say, nothing begins before it was issued or ends after the host knew of it,
+// and what a stream does comes one after the other, although its clock was set anew between two of
+// them.
+void CudaStream::record_span(const Timed& first, const Timed& last) {
   if (!active(first.trace)) return;
   const auto begin = first.zero->host_ns(first.begin), end = last.zero->host_ns(last.end);
   if (!begin.ok() || !end.ok()) return;
-  const std::int64_t to = std::min(*end, Trace::now_ns());
-  const std::int64_t from = std::min(std::max(*begin, first.issued_ns), to);
+  const std::int64_t to = std::min(std::max(*end, recorded_until_ns_), Trace::now_ns());
+  const std::int64_t from = std::min(std::max({*begin, first.issued_ns, recorded_until_ns_}), to);
+  recorded_until_ns_ = to;
   first.trace->track(line_).record({.name = first.name, .run = first.run}, from, to);
 }
 

@@ -120,7 +120,7 @@ class CudaStream final : public Stream {
   Result call_timed(const NamedWork* work, Issue call_driver);
   EventHandle record_time();
   void record_spans();
-  void record_span(const Timed& first, const Timed& last) const;
+  void record_span(const Timed& first, const Timed& last);
   void run();
   void finish_front(Lock& lock, Result result);
   Result await(EventHandle event) const;
@@ -132,12 +132,13 @@ class CudaStream final : public Stream {
   const StreamHandle handle_;
   const std::string line_;
   detail::StreamProgress progress_;
-  std::deque<Pending> pending_;      // in the order of their events
-  std::vector<EventHandle> events_;  // unused ones
-  std::deque<Timed> timed_;          // in the order of their issue
-  std::vector<EventHandle> times_;   // unused ones with timing
-  bool waits_ = false;               // for a ticket, with nothing issued since
-  bool refused_ = false;             // a number of pending_ is; nothing is issued behind it
+  std::deque<Pending> pending_;         // in the order of their events
+  std::vector<EventHandle> events_;     // unused ones
+  std::deque<Timed> timed_;             // in the order of their issue
+  std::vector<EventHandle> times_;      // unused ones with timing
+  std::int64_t recorded_until_ns_ = 0;  // the end of the last span
+  bool waits_ = false;                  // for a ticket, with nothing issued since
+  bool refused_ = false;                // a number of pending_ is; nothing is issued behind it
   std::thread thread_;
 };
 

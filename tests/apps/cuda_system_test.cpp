@@ -261,8 +261,9 @@ TEST_CASE("a trace shows when a GPU did the work: the slow kernel, the slow copy
   REQUIRE(lines.at("downloads from ").size() == 1);
   const Span& up = lines.at("uploads to ")[0];
   const Span& down = lines.at("downloads from ")[0];
-  CHECK(up.end_ns <= first->end_ns);
-  CHECK(last->begin_ns <= down.begin_ns);
+  // Each line's clock is set to the host's by itself, to within less than the slow kernel takes.
+  CHECK(up.end_ns <= slow->end_ns);
+  CHECK(slow->begin_ns <= down.begin_ns);
   for (const auto& [line, spans] : lines)
     for (const Span& span : spans) {
       CHECK(timeline.begin_ns <= span.begin_ns);
