@@ -196,17 +196,21 @@ TEST_CASE("every device: a copy holds on to both tensors") {
 
 TEST_CASE("every device: work of a stream runs in order, and tickets complete in order") {
   on_every_device([](Subject& d) {
-    std::vector<int> order, completed;  // both written by the stream's thread only
-    std::atomic<int> callbacks{0};
+    std::vector<int> order;      // written where work runs
+    std::vector<int> completed;  // written where callbacks run, another thread of some devices
+    std::atomic<int> ran{0}, callbacks{0};
+    std::mutex mutex;  // of completed: what is complete already calls back on this thread
     constexpr int kWork = 200;
     for (int i = 0; i < kWork; ++i) {
       Ticket t = d.enqueue([&, i] {
         order.push_back(i);
+        ++ran;
         return ok_status();
       });
       if (i % 3 == 0)
         d->on_complete(t, [&, i](Status s) {
-          if (s.ok()) completed.push_back(int(order.size()) > i ? i : -1);
+          std::lock_guard lock(mutex);
+          if (s.ok()) completed.push_back(ran > i ? i : -1);
           ++callbacks;
         });
     }
