@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "actors/job/job_folder.hpp"
+#include "actors/job/json_text.hpp"
 #include "actors/processes/answer_server.hpp"
 #include "core/descriptor.hpp"
 #include "core/log.hpp"
@@ -61,9 +62,7 @@ class SocketFile {
   sockaddr_un address_{};
 };
 
-std::string line_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string line_of(const Json& json) { return json_text(json) + "\n"; }
 
 }  // namespace
 

@@ -29,6 +29,7 @@
 #include "actors/job/checkpoints.hpp"
 #include "actors/job/control_socket.hpp"
 #include "actors/job/job_folder.hpp"
+#include "actors/job/json_text.hpp"
 #include "actors/job/memory_folder.hpp"
 #include "actors/job/position.hpp"
 #include "actors/runtime/worker_process.hpp"
@@ -832,7 +833,7 @@ void Job::report(std::initializer_list<std::pair<std::string_view, double>> valu
     nlohmann::ordered_json json = {{"step", s.step.number_}, {"steps", s.until}};
     for (const auto& [name, value] : values) json[std::string(name)] = value;  // NaN is null
     if (speed > 0) json["steps_per_second"] = speed;
-    line = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    line = json_text(json);
   } else {
     line = fmt::format("step {}/{}", s.step.number_, s.until);
     for (const auto& [name, value] : values) line += fmt::format("  {} {:.4f}", name, value);

@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "actors/job/json_text.hpp"
 #include "serialization/checkpoint.hpp"
 
 namespace troupe {
@@ -48,10 +49,6 @@ std::string read_text(const std::string& path) {
   const auto bytes = read_file(disk(), path, kMostOfAText);
   return bytes.ok() ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size())
                     : std::string();
-}
-
-std::string dumped(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -105,7 +102,7 @@ bool JobFolder::is_there() const {
 Status JobFolder::log(const nlohmann::ordered_json& fields) const {
   nlohmann::ordered_json line = {{"time", std::time(nullptr)}};
   line.update(fields);
-  const std::string text = dumped(line) + "\n";
+  const std::string text = json_text(line) + "\n";
   if (::write(log_, text.data(), text.size()) == ssize_t(text.size())) return ok_status();
   return data_loss(fmt::format("cannot write '{}/{}': {}", path_, kLives, std::strerror(errno)));
 }
@@ -126,7 +123,8 @@ void JobFolder::tell_position(const Position& position) {
   const std::string folder = of_this_process();
   if (folder.empty()) return;
   const std::string path = folder + "/" + kPosition, draft = fmt::format("{}.{}", path, getpid());
-  const std::string text = dumped({{"step", position.step}, {"checkpoint", position.checkpoint}});
+  const std::string text = json_text(
+      nlohmann::ordered_json{{"step", position.step}, {"checkpoint", position.checkpoint}});
   const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return;
   const bool written = ::write(file, text.data(), text.size()) == ssize_t(text.size());

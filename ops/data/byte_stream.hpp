@@ -65,6 +65,9 @@ class ByteStream {
   std::size_t part_;                 // of a plain file to read next
 };
 
+// Of a file that is read whole.
+inline constexpr std::uint64_t kMostInFile = std::uint64_t{1} << 30;
+
 // A file's whole content, unpacked; resource_exhausted if it is longer than `most` bytes.
 Expected<std::string> read_content(DataFilePtr file, std::uint64_t most);
 

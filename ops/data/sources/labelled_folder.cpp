@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "ops/data/byte_stream.hpp"
+
 namespace troupe {
 
 namespace {
-
-constexpr std::uint64_t kMostInPicture = std::uint64_t{1} << 30;
 
 // Letters of ASCII alone, whatever the locale says.
 bool ends_like(std::string_view name, std::string_view ending) {
@@ -57,9 +57,9 @@ std::string LabelledFolder::path(std::uint64_t file) const {
 
 Expected<std::string> LabelledFolder::content(std::uint64_t file) const {
   TROUPE_TRY(const DataFilePtr opened, open_local_file(path(file)));
-  if (opened->size() > kMostInPicture)
+  if (opened->size() > kMostInFile)
     return in_file(data_loss(std::to_string(opened->size()) + " bytes, and no more than " +
-                             std::to_string(kMostInPicture) + " are read"),
+                             std::to_string(kMostInFile) + " are read"),
                    *opened);
   std::string content(opened->size(), '\0');
   TROUPE_TRY(opened->read_at(0, content));

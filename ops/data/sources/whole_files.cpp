@@ -6,8 +6,6 @@ namespace troupe {
 
 namespace {
 
-constexpr std::uint64_t kMostInFile = std::uint64_t{1} << 30;
-
 Signature files_signature() { return {{DType::string, PartialShape::scalar()}}; }
 
 class WholeFilesSource final : public Source {
