@@ -35,4 +35,8 @@ endfunction()
 # troupe_precompile(TARGET SET)
 function(troupe_precompile target set)
   target_precompile_headers(${target} REUSE_FROM troupe_precompiled_${set})
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "EXECUTABLE")  # libraries could share the headers
+    target_compile_options(${target} PRIVATE -fPIC)
+  endif()
 endfunction()

@@ -102,8 +102,7 @@ endfunction()
 
 # Tests are compiled more often than they run, and most of a file is checks: each is one call without
 # a try block of its own. At -Og they compile in two thirds to three quarters of the time of -O1.
-# -fPIC as the precompiled headers are, which libraries could share.
-set(TROUPE_TEST_OPTIONS $<$<CONFIG:Release>:-Og> -fPIC -DDOCTEST_CONFIG_SUPER_FAST_ASSERTS)
+set(TROUPE_TEST_OPTIONS $<$<CONFIG:Release>:-Og> -DDOCTEST_CONFIG_SUPER_FAST_ASSERTS)
 
 # troupe_test(NAME FOLDER folder [WITHOUT pattern] [PRECOMPILED set] [COST seconds] [SPLIT case...]
 #             LINK targets...)
