@@ -81,6 +81,21 @@ struct Gpu {
   cuda::FunctionHandle add_function = nullptr;
 };
 
+// Another tensor in the memory of `x`, which work still writes that waits for `go`, and an upload
+// into it: the upload comes behind that work.
+Tensor upload_over(Gpu& gpu, Tensor x, std::promise<void>& go) {
+  const void* address = x.raw();
+  const std::int64_t n = x.elements();
+  x = Tensor();
+  Tensor y = gpu.make(n);
+  REQUIRE(y.raw() == address);
+  const Ticket uploaded = gpu.device->copy(full(n, 7), y);
+  go.set_value();
+  gpu.device->stream().wait(uploaded);
+  CHECK(Tensor::same(gpu.d.to_host(y), full(n, 7)));
+  return y;
+}
+
 }  // namespace
 
 TEST_CASE("CUDA: a device says of its GPU what the driver says") {
@@ -179,15 +194,8 @@ TEST_CASE("CUDA: an upload into memory that a kernel still writes waits for it")
             })
             .ok());
   Tensor zeros = gpu.d.to_device(full(100, 0)), x = gpu.make(100);
-  const void* address = x.raw();
   CHECK(gpu.add_to(zeros, 5, x).ok());
-  x = Tensor();
-  Tensor y = gpu.make(100);
-  REQUIRE(y.raw() == address);
-  const Ticket uploaded = gpu.device->copy(full(100, 7), y);
-  go.set_value();
-  gpu.device->stream().wait(uploaded);
-  CHECK(Tensor::same(gpu.d.to_host(y), full(100, 7)));
+  Tensor y = upload_over(gpu, std::move(x), go);
   // One that is written while it lives, by a kernel that was issued before the upload.
   std::promise<void> again;
   CHECK(gpu.host_kernels
@@ -352,14 +360,7 @@ TEST_CASE("CUDA: what a library issues before it refuses a call is waited for") 
   CHECK(gpu.issue_add(zeros, 5, x, unimplemented("refused")).message() == "refused");
   CHECK(gpu.device->stream().last().sequence > before);
   // Memory that it writes is another's: an upload comes behind it.
-  const void* address = x.raw();
-  x = Tensor();
-  Tensor y = gpu.make(100);
-  REQUIRE(y.raw() == address);
-  const Ticket uploaded = gpu.device->copy(full(100, 7), y);
-  go.set_value();
-  gpu.device->stream().wait(uploaded);
-  CHECK(Tensor::same(gpu.d.to_host(y), full(100, 7)));
+  upload_over(gpu, std::move(x), go);
   CHECK(test::fake_reports().empty());
 }
 

@@ -3,8 +3,6 @@
 // hardware.
 #include <doctest/doctest.h>
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <thread>
@@ -17,6 +15,7 @@
 #include "tests/ops/kernels/cuda_kernels.hpp"
 #include "tests/ops/kernels/sums_in_any_order.hpp"
 #include "tests/ops/nn/nn_kernels.hpp"
+#include "tests/serialization/temporary.hpp"
 
 namespace troupe::test {
 namespace {
@@ -31,6 +30,21 @@ struct Settings {
   explicit Settings(const std::string& library = "", const std::string& conv = "cudnn")
       : library("TROUPE_FAKE_CUDNN", library), conv("TROUPE_CUDA_CONV", conv) {}
   const EnvironmentVariable library, conv;
+};
+
+// Settings under which choices are measured, and kept in a folder of its own.
+struct MeasuredChoices {
+  // How many it holds.
+  std::ptrdiff_t kept() const {
+    return std::count_if(
+        std::filesystem::directory_iterator(folder.path()), {},
+        [](const auto& file) { return contains(file.path().filename().string(), "cudnn-"); });
+  }
+
+  const testing::TemporaryDir folder;
+  const EnvironmentVariable cache{"TROUPE_CUDA_CACHE", folder.path()},
+      tune{"TROUPE_CUDA_TUNE", "1"};
+  const Settings settings;
 };
 
 std::unique_ptr<CudaDevice> gpu_with(const cuda::Search& search, const std::string& fake = "",
@@ -214,19 +228,11 @@ TEST_CASE("CUDA: cuDNN rounds f32 to TF32 where that is allowed") {
 }
 
 TEST_CASE("CUDA: measured choices of cuDNN have right results, and later devices take the same") {
-  char folder[] = "/tmp/troupe-choices-XXXXXX";
-  REQUIRE(mkdtemp(folder) != nullptr);
-  const EnvironmentVariable cache("TROUPE_CUDA_CACHE", folder), tune("TROUPE_CUDA_TUNE", "1");
-  const Settings settings;
+  const MeasuredChoices choices;
   Random random(50);
   INFO("seed 50");
   const auto cases =
       cases_of(random, DType::f32, {2, 6, 6, 3}, {3, 3, 3, 4}, attributes({1, 1}, {1, 1}, 1, {}));
-  const auto choices = [&] {
-    return std::count_if(std::filesystem::directory_iterator(folder), {}, [](const auto& file) {
-      return contains(file.path().filename().string(), "cudnn-");
-    });
-  };
   std::vector<Tensor> first;
   for (const char* fake : {"check=1", "check=1,delay_us=100,seed=4"}) {
     auto device = gpu_with(with_library(), fake);
@@ -237,17 +243,13 @@ TEST_CASE("CUDA: measured choices of cuDNN have right results, and later devices
       if (first.size() == i) first.push_back((*got)[0].clone().value());
       CHECK(Tensor::same((*got)[0], first[i]));
     }
-    CHECK(choices() == 3);
+    CHECK(choices.kept() == 3);
     CHECK(fake_reports().empty());
   }
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("CUDA: a GPU that fails while choices of cuDNN are measured leaves none on disk") {
-  char folder[] = "/tmp/troupe-choices-XXXXXX";
-  REQUIRE(mkdtemp(folder) != nullptr);
-  const EnvironmentVariable cache("TROUPE_CUDA_CACHE", folder), tune("TROUPE_CUDA_TUNE", "1");
-  const Settings settings;
+  const MeasuredChoices choices;
   Random random(52);
   INFO("seed 52");
   const auto cases =
@@ -256,10 +258,8 @@ TEST_CASE("CUDA: a GPU that fails while choices of cuDNN are measured leaves non
     auto device = gpu_with(with_library(), "launch_error_at=" + std::to_string(at));
     CHECK_FALSE(run_on_gpu(ops::builtin(), *device, cases[0].node, cases[0].inputs).ok());
     CHECK_FALSE(device->failure().ok());
-    for (const auto& file : std::filesystem::directory_iterator(folder))
-      CHECK_FALSE(contains(file.path().filename().string(), "cudnn-"));
+    CHECK(choices.kept() == 0);
   }
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("CUDA: work of cuDNN is in the order of the stream, twice with the same bits") {
