@@ -1,7 +1,6 @@
 #include "graph/node_hash.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 
@@ -10,7 +9,7 @@
 namespace troupe {
 namespace {
 
-std::uint64_t add_word(std::uint64_t h, const char* at) {
+inline std::uint64_t add_word(std::uint64_t h, const char* at) {
   std::uint64_t word;
   std::memcpy(&word, at, 8);
   return std::rotl(h ^ word, 29) * 0x9e3779b97f4a7c15u;
@@ -20,11 +19,15 @@ std::uint64_t add_word(std::uint64_t h, const char* at) {
 std::uint64_t hash_block(const void* data, std::size_t bytes, std::uint64_t h) {
   const char* at = static_cast<const char*>(data);
   if (bytes >= 4096) {
-    std::array<std::uint64_t, 4> chains;
-    for (std::size_t i = 0; i < chains.size(); ++i) chains[i] = hash_combine(h, i);
-    for (; bytes >= 32; at += 32, bytes -= 32)
-      for (std::size_t i = 0; i < chains.size(); ++i) chains[i] = add_word(chains[i], at + 8 * i);
-    for (std::uint64_t chain : chains) h = hash_combine(h, chain);
+    std::uint64_t a = hash_combine(h, 0), b = hash_combine(h, 1), c = hash_combine(h, 2),
+                  d = hash_combine(h, 3);
+    for (; bytes >= 32; at += 32, bytes -= 32) {
+      a = add_word(a, at);
+      b = add_word(b, at + 8);
+      c = add_word(c, at + 16);
+      d = add_word(d, at + 24);
+    }
+    for (std::uint64_t chain : {a, b, c, d}) h = hash_combine(h, chain);
   }
   for (; bytes >= 8; at += 8, bytes -= 8) h = add_word(h, at);
   return hash_bytes(at, bytes, h);
