@@ -47,11 +47,7 @@ class Random {
   explicit Random(std::uint64_t seed) : key_(seed) {}
   static constexpr result_type min() { return 0; }
   static constexpr result_type max() { return ~result_type{0}; }
-  result_type operator()() {
-    PhiloxBlock b = philox(key_, {std::uint32_t(n_), std::uint32_t(n_ >> 32), 0, 0});
-    ++n_;
-    return std::uint64_t{b[1]} << 32 | b[0];
-  }
+  result_type operator()();
   // Uniform in [0, n). REQUIRES: n > 0. The bias is below 2^-64 * n.
   std::uint64_t below(std::uint64_t n) {
     return std::uint64_t((static_cast<unsigned __int128>((*this)()) * n) >> 64);
