@@ -89,7 +89,7 @@ Result issue(Gpu& gpu, StreamHandle stream, std::function<Result(Gpu&)> work) {
   stream->items.push_back({std::move(work), stream, number, stream->known});
   std::atomic<std::size_t>& most = driving().most_queued;
   most.store(std::max(most.load(), stream->items.size() + (stream->busy ? 1 : 0)));
-  gpu.changed.notify_all();
+  stream->more.notify_one();
   return kSuccess;
 }
 

@@ -252,7 +252,7 @@ OpaqueStream::~OpaqueStream() {
   {
     std::lock_guard lock(gpu.mutex);
     stopping = true;
-    gpu.changed.notify_all();
+    more.notify_one();
   }
   thread.join();
 }
@@ -261,7 +261,7 @@ OpaqueStream::~OpaqueStream() {
 void OpaqueStream::run() {
   std::unique_lock lock(gpu.mutex);
   for (;;) {
-    gpu.changed.wait(lock, [&] { return !items.empty() || stopping; });
+    more.wait(lock, [&] { return !items.empty() || stopping; });
     if (items.empty()) return;
     fake_cuda::Work work = std::move(items.front());
     items.pop_front();
@@ -279,7 +279,7 @@ void OpaqueStream::run() {
       if (result != kSuccess) gpu.fail(result);
     }
     busy = false;
-    gpu.changed.notify_all();
+    if (items.empty()) gpu.changed.notify_all();
   }
 }
 

@@ -107,7 +107,7 @@ class Gpu {
 
   const Options options;
   std::mutex mutex;
-  std::condition_variable changed;
+  std::condition_variable changed;  // an event is reached, a stream has nothing left, or it failed
   Memory memory;
   std::set<cuda::StreamHandle> streams;
   std::set<cuda::EventHandle> events;
@@ -142,7 +142,8 @@ struct OpaqueStream {
   void run();
 
   fake_cuda::Gpu& gpu;
-  std::mt19937_64 random;  // of its thread
+  std::mt19937_64 random;        // of its thread
+  std::condition_variable more;  // there is an item, or no more to come
   std::deque<fake_cuda::Work> items;
   std::uint64_t issued = 0;
   fake_cuda::Clock known;  // what its next item comes after
