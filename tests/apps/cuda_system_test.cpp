@@ -128,16 +128,15 @@ TEST_CASE("a GPU without memory names what holds the most of it, and serves a sm
   Session session(g, with_gpu());
   session.init();
   auto step = session.compile({y}, {}, {x});
-  const auto full = step.try_run({numbers(2 * kMega)});
+  // Two values of 3 MiB beside the variable are too much, whichever node asks for the second.
+  const auto full = step.try_run({numbers(3 * kMega)});
   REQUIRE_FALSE(full.ok());
   const std::string text = full.status().text();
   INFO(text);
   CHECK(full.status().code() == Code::resource_exhausted);
-  CHECK(contains(text, "no memory for 2097152 bytes"));
+  CHECK(contains(text, "no memory for 3145728 bytes"));
   CHECK(contains(text, "of 7.1 MiB of /job:worker/task:0/cuda:0 are in use"));
-  CHECK(contains(text, "the most is held: 2 MiB by '"));
-  CHECK(contains(text, "2 MiB by 'w"));
-  CHECK(contains(text, "2 MiB by '_copy/0/device/_feed/x:0'"));  // which 'Exp' has overwritten
+  CHECK(contains(text, "the most is held: 3 MiB by '_copy/0/device/_feed/x:0', 2 MiB by 'w"));
   CHECK(contains(text, "in node '"));
   CHECK(step.try_run({numbers(kMega / 8)}).ok());
 }
