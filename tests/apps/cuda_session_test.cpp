@@ -79,7 +79,7 @@ TEST_CASE("a program for a GPU says which wheel compiles its kernels") {
 
 namespace {
 
-struct Net : nn::Module {
+struct SmallNet : nn::Module {
   using Module::Module;
   nn::Linear hidden{*this, "hidden", 784, 12}, out{*this, "out", 12, 10};
 };
@@ -87,11 +87,11 @@ struct Net : nn::Module {
 // Losses of six steps of a small network, then its variables. Its variables are on the GPU, where
 // the rule of `optimizer` has a kernel, or its CPU kernel runs beside it.
 template <class Optimizer>
-std::vector<Tensor> train(const Optimizer& optimizer, bool gpu) {
+std::vector<Tensor> values_after(const Optimizer& optimizer, bool gpu) {
   Graph g(5);
   auto [images, labels] =
       data::digits(64, data::Split::train).shuffle(64, 1).batch(16).repeat().outputs(g);
-  Net net(g.scope("net"));
+  SmallNet net(g.scope("net"));
   Output loss = mean(softmax_cross_entropy(net.out(relu(net.hidden(images))), labels));
   Op update = optimizer.minimize(loss);
   Session session(g, with_gpu(gpu));
@@ -106,11 +106,11 @@ std::vector<Tensor> train(const Optimizer& optimizer, bool gpu) {
 
 template <class Optimizer>
 void trains(const Optimizer& optimizer, bool cublaslt = false) {
-  const std::vector<Tensor> cpu = train(optimizer, false);
+  const std::vector<Tensor> cpu = values_after(optimizer, false);
   std::vector<Tensor> once;
   for (const char* fake : {"", "delay_us=100,seed=3,order=5"}) {
     const Emulated emulated(fake, true, cublaslt);
-    const std::vector<Tensor> got = train(optimizer, true);
+    const std::vector<Tensor> got = values_after(optimizer, true);
     CHECK(most_apart(got, cpu) < 1e-4);
     if (once.empty()) once = got;
     CHECK(same_bits(got, once));

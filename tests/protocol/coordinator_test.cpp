@@ -11,12 +11,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Fixture {
+struct CoordinatorFixture {
   Coordinator coordinator{Coordinator::Options{}};
   Coordinator::Outputs out;
   Instant now{};
 
-  Fixture() {
+  CoordinatorFixture() {
     coordinator.add_task(TaskId{0}, "/master", false);
     coordinator.add_task(TaskId{1}, "/worker:1", true);
     coordinator.add_task(TaskId{2}, "/worker:2", true);
@@ -108,7 +108,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(CoordinatorFixture,
                   "a writing run is answered when every shard that it wrote to has staged it") {
   run(0, shape({1, 2}));
   auto a = started(0);
@@ -133,7 +133,8 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(coordinator.decided() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a shard that a run did not write to has no part in its commit") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "a shard that a run did not write to has no part in its commit") {
   for (std::uint32_t shard : {1, 2, 1, 2}) {
     out.clear();
     const CommitNumber s = coordinator.decided() + 1;
@@ -166,14 +167,14 @@ TEST_CASE_FIXTURE(Fixture, "a shard that a run did not write to has no part in i
   CHECK(coordinator.tables().undecided == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run that wrote nothing takes no number") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "a run that wrote nothing takes no number") {
   run(0, shape({1}));
   send(done(started(0), 0));
   CHECK(answer(0).committed == 0);
   CHECK(coordinator.decided() == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run is executed once, however often it is asked for") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "a run is executed once, however often it is asked for") {
   run(0, shape({1}));
   run(0, shape({1}));
   CHECK(all<Coordinator::StartAttempt>().size() == 1);
@@ -188,7 +189,8 @@ TEST_CASE_FIXTURE(Fixture, "a run is executed once, however often it is asked fo
   CHECK(all<Coordinator::StartAttempt>().size() == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run that was refused stays refused, however often it is asked for") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "a run that was refused stays refused, however often it is asked for") {
   run_resume(0, {5}, shape({1}));
   run_resume(1, {6}, shape({1}));
   REQUIRE(answer(1).status.code() == Code::failed_precondition);
@@ -199,7 +201,7 @@ TEST_CASE_FIXTURE(Fixture, "a run that was refused stays refused, however often 
   CHECK(all<Coordinator::StartAttempt>().empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "an action is done once, and says after which commit") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "an action is done once, and says after which commit") {
   run(0, shape({1}));
   commit(0);
   CHECK(coordinator.begin_action({7, 1}, {1, {}}, out));
@@ -221,7 +223,7 @@ TEST_CASE_FIXTURE(Fixture, "an action is done once, and says after which commit"
   CHECK(answers() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "answers do not pile up behind a run that takes long") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "answers do not pile up behind a run that takes long") {
   RunNumbers numbers(0);
   auto begin = [&] {
     const std::uint64_t n = numbers.next();
@@ -244,7 +246,7 @@ TEST_CASE_FIXTURE(Fixture, "answers do not pile up behind a run that takes long"
   CHECK(coordinator.tables().runs == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a request that later ones have overtaken is carried out") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "a request that later ones have overtaken is carried out") {
   run(3, shape({1}), {3, {1}});
   run(1, shape({1}), {2, {1}});
   CHECK(started(1).run.n == 1);
@@ -252,7 +254,7 @@ TEST_CASE_FIXTURE(Fixture, "a request that later ones have overtaken is carried 
   CHECK(all<Coordinator::StartAttempt>().size() == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "the first committer wins and the other is done again") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "the first committer wins and the other is done again") {
   run(0, shape({1}));
   run(1, shape({1}));
   commit(0, {{}, {42}, {}, {}});
@@ -270,7 +272,8 @@ TEST_CASE_FIXTURE(Fixture, "the first committer wins and the other is done again
   CHECK(coordinator.tables().last_writers == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an immediate run is done once, and says how far behind it was") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "an immediate run is done once, and says how far behind it was") {
   const auto immediate = [&](std::uint64_t n) {
     RunRequest request{{7, n}, shape({1})};
     request.commit = Commit::immediate;
@@ -291,7 +294,8 @@ TEST_CASE_FIXTURE(Fixture, "an immediate run is done once, and says how far behi
   CHECK(coordinator.tables().last_writers == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an immediate run whose element of a queue is another's is repeated") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "an immediate run whose element of a queue is another's is repeated") {
   run(0, shape({1}));
   RunRequest request{{7, 1}, shape({1})};
   request.commit = Commit::immediate;
@@ -304,7 +308,7 @@ TEST_CASE_FIXTURE(Fixture, "an immediate run whose element of a queue is another
   CHECK(started(1).snapshot == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "blind updates do not conflict") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "blind updates do not conflict") {
   run(0, shape({1}));
   run(1, shape({1}));
   commit(0, {{}, {42}, {}, {}});
@@ -313,7 +317,7 @@ TEST_CASE_FIXTURE(Fixture, "blind updates do not conflict") {
   CHECK(coordinator.decided() == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a lone run on the fast path needs no prepare") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "a lone run on the fast path needs no prepare") {
   run(0, shape({1}, true));
   auto starts = all<Coordinator::StartAttempt>();
   REQUIRE(starts.size() == 1);
@@ -331,7 +335,8 @@ TEST_CASE_FIXTURE(Fixture, "a lone run on the fast path needs no prepare") {
   CHECK(prepares[0].prepare.s == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a cancelled run that may have used its number waits for the word") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "a cancelled run that may have used its number waits for the word") {
   run(0, shape({1}, true));
   auto a = started(0);
   coordinator.cancel({7, 0}, cancelled("enough"), now, out);
@@ -350,7 +355,7 @@ TEST_CASE_FIXTURE(Fixture, "a cancelled run that may have used its number waits 
   CHECK(coordinator.decided() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "the first cause wins") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "the first cause wins") {
   run(0, shape({1, 2, 3}));
   auto a = started(0);
   auto root = done(a, 1);
@@ -363,7 +368,8 @@ TEST_CASE_FIXTURE(Fixture, "the first cause wins") {
   CHECK(answers() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a deadline ends a run, also when its number is not decided yet") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "a deadline ends a run, also when its number is not decided yet") {
   run(0, shape({1}), {}, 100ms);
   CHECK(coordinator.next_wakeup() <= 100ms);
   tick(100ms);
@@ -384,7 +390,8 @@ TEST_CASE_FIXTURE(Fixture, "a deadline ends a run, also when its number is not d
   CHECK(answer(2).status.ok());  // decided before
 }
 
-TEST_CASE_FIXTURE(Fixture, "close cancels the runs of its session and refuses later ones") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "close cancels the runs of its session and refuses later ones") {
   coordinator.open_session(8);
   run(0, shape({1}));
   coordinator.run({{8, 0}, shape({1}), kNever, {}}, now, out);
@@ -399,7 +406,7 @@ TEST_CASE_FIXTURE(Fixture, "close cancels the runs of its session and refuses la
   CHECK(coordinator.tables().runs == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(CoordinatorFixture,
                   "a run that was called off does not commit, whatever shards have staged") {
   run(0, shape({1}));
   send(done(started(0), 0, 1));
@@ -419,7 +426,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(coordinator.decided() == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(CoordinatorFixture,
                   "a number is given again when all shards that had it have given it back") {
   run(0, shape({1}));
   run(1, shape({1}));
@@ -448,7 +455,8 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(answer(1).committed == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a shard that cannot stage fails the run, by name, and no other") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "a shard that cannot stage fails the run, by name, and no other") {
   run(0, shape({1, 2}));
   run(1, shape({1}));
   for (std::uint32_t p : {0, 1}) send(done(started(0), p, 1));
@@ -462,9 +470,10 @@ TEST_CASE_FIXTURE(Fixture, "a shard that cannot stage fails the run, by name, an
   CHECK(answer(1).committed == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a shard that does not stage in time is lost, with that as the cause") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "a shard that does not stage in time is lost, with that as the cause") {
   for (bool withdrawn : {false, true}) {
-    Fixture f;
+    CoordinatorFixture f;
     f.run(0, shape({1}));
     f.send(f.done(f.started(0), 0, 1));
     if (withdrawn) f.coordinator.cancel({7, 0}, cancelled("enough"), f.now, f.out);
@@ -486,7 +495,8 @@ TEST_CASE_FIXTURE(Fixture, "a shard that does not stage in time is lost, with th
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "a job that was stopped as a whole while it commits loses no shard") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "a job that was stopped as a whole while it commits loses no shard") {
   run(0, shape({1}));
   send(done(started(0), 0, 1));
   stage(1, 1);
@@ -496,7 +506,7 @@ TEST_CASE_FIXTURE(Fixture, "a job that was stopped as a whole while it commits l
   CHECK(answer(0).status.ok());
 }
 
-TEST_CASE_FIXTURE(Fixture, "a grant is asked back when another run wants a number") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "a grant is asked back when another run wants a number") {
   run(0, shape({1}, true));
   const auto granted = started(0);
   run(1, shape({2}));
@@ -522,7 +532,7 @@ TEST_CASE_FIXTURE(Fixture, "a grant is asked back when another run wants a numbe
   CHECK(coordinator.counters().fast_commits == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a grant that was used before it was asked back counts") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "a grant that was used before it was asked back counts") {
   run(0, shape({1}, true));
   const auto granted = started(0);
   run(1, shape({2}));
@@ -537,7 +547,8 @@ TEST_CASE_FIXTURE(Fixture, "a grant that was used before it was asked back count
   CHECK(answer(1).committed == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run that was overtaken three times has the numbers to itself") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "a run that was overtaken three times has the numbers to itself") {
   run(0, shape({1}));
   PartitionDone slow;
   std::uint64_t n = 1;
@@ -567,7 +578,7 @@ TEST_CASE_FIXTURE(Fixture, "a run that was overtaken three times has the numbers
   CHECK(coordinator.counters().conflicts == 3);
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(CoordinatorFixture,
                   "a run that waits for a queue lets others commit, however often overtaken") {
   run(0, shape({1}));
   std::uint64_t n = 1;
@@ -585,7 +596,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(all<Coordinator::SendPrepare>().size() == prepares + 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a lost worker without state fails its runs only") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "a lost worker without state fails its runs only") {
   run(0, shape({1, 3}));
   run(1, shape({1, 2}));
   coordinator.task_lost(TaskId{3}, unavailable("silent for 2000 ms"), now, out);
@@ -600,7 +611,8 @@ TEST_CASE_FIXTURE(Fixture, "a lost worker without state fails its runs only") {
 }
 
 TEST_CASE_FIXTURE(
-    Fixture, "a lost worker with state stops the job with its name, the cause, device and step") {
+    CoordinatorFixture,
+    "a lost worker with state stops the job with its name, the cause, device and step") {
   run(4, shape({1, 2}));
   coordinator.task_lost(TaskId{2}, unavailable("silent for 2000 ms"), now, out);
   REQUIRE(all<Coordinator::JobStopped>().size() == 1);
@@ -616,13 +628,13 @@ TEST_CASE_FIXTURE(
 TEST_CASE("computing runs are bounded, waiting ones give their place back") {
   Coordinator::Options options;
   options.max_active = 1;
-  Fixture f;
+  CoordinatorFixture f;
   Coordinator c(options);
   c.add_task(TaskId{1}, "/worker:1", true);
   c.open_session(7);
   Coordinator::Outputs out;
-  c.run({{7, 0}, Fixture::shape({1}), kNever, {}}, 0ms, out);
-  c.run({{7, 1}, Fixture::shape({1}), kNever, {}}, 0ms, out);
+  c.run({{7, 0}, CoordinatorFixture::shape({1}), kNever, {}}, 0ms, out);
+  c.run({{7, 1}, CoordinatorFixture::shape({1}), kNever, {}}, 0ms, out);
   auto starts = [&] {
     std::size_t n = 0;
     for (auto& o : out) n += std::holds_alternative<Coordinator::StartAttempt>(o);
@@ -633,7 +645,8 @@ TEST_CASE("computing runs are bounded, waiting ones give their place back") {
   CHECK(starts() == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "runs that wait for each other are withdrawn, all but the oldest") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "runs that wait for each other are withdrawn, all but the oldest") {
   for (std::uint64_t n : {0, 1, 2}) run(n, shape({1}));
   // Runs 0 and 1 hold elements; all three wait.
   for (int i = 1; i <= 17; ++i) {
@@ -653,7 +666,8 @@ TEST_CASE_FIXTURE(Fixture, "runs that wait for each other are withdrawn, all but
   CHECK(started(2).id.a == 5);
 }
 
-TEST_CASE_FIXTURE(Fixture, "the idle commit follows a decision within ten milliseconds") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "the idle commit follows a decision within ten milliseconds") {
   run(0, shape({1}));
   commit(0);
   CHECK(coordinator.next_wakeup() == now + 10ms);
@@ -673,7 +687,7 @@ TEST_CASE_FIXTURE(Fixture, "the idle commit follows a decision within ten millis
   CHECK(sent == 6);
 }
 
-TEST_CASE_FIXTURE(Fixture, "what is not answered is sent again, ever later") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "what is not answered is sent again, ever later") {
   run(0, shape({1, 2}));
   auto a = started(0);
   send(done(a, 0, 1));
@@ -692,7 +706,8 @@ TEST_CASE_FIXTURE(Fixture, "what is not answered is sent again, ever later") {
   CHECK(prepares[0].shard == TaskId{2});
 }
 
-TEST_CASE_FIXTURE(Fixture, "concurrent writing runs of one snapshot draw different numbers") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "concurrent writing runs of one snapshot draw different numbers") {
   for (std::uint64_t n : {0, 1, 2}) run(n, shape({1}));
   auto starts = all<Coordinator::StartAttempt>();
   for (std::uint64_t i = 0; i < 3; ++i) CHECK(starts[i].random_index == i);
@@ -702,7 +717,8 @@ TEST_CASE_FIXTURE(Fixture, "concurrent writing runs of one snapshot draw differe
   CHECK(all<Coordinator::StartAttempt>().back().random_index == std::uint64_t{1} << 32);
 }
 
-TEST_CASE_FIXTURE(Fixture, "what runs without a commit draw counts from the last commit on") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "what runs without a commit draw counts from the last commit on") {
   auto reader = shape({1});
   reader->may_write = false;
   auto draws = shape({1});
@@ -727,7 +743,7 @@ TEST_CASE_FIXTURE(Fixture, "what runs without a commit draw counts from the last
   CHECK(all<Coordinator::StartAttempt>().back().random_index == std::uint64_t{1} << 32);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run that drew and might have written takes a number") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "a run that drew and might have written takes a number") {
   auto draws = shape({1});
   draws->draws = true;
   run(0, draws);
@@ -742,7 +758,8 @@ TEST_CASE_FIXTURE(Fixture, "a run that drew and might have written takes a numbe
   CHECK(answer(2).committed == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run keeps its elements of a dataset when it is done again") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "a run keeps its elements of a dataset when it is done again") {
   auto reader = [&](std::vector<std::uint32_t> tasks) {
     auto s = shape(std::move(tasks));
     s->datasets = {{{"", "data"}, 2}, {{"", "more"}, 1}};
@@ -777,10 +794,11 @@ TEST_CASE_FIXTURE(Fixture, "a run keeps its elements of a dataset when it is don
   CHECK(all<Coordinator::StartAttempt>().back().elements == DatasetPlaces::Elements{{1}, {2, 3}});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run that asks is told where the job stands, or stood at its note") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "a run that asks is told where the job stands, or stood at its note") {
   const std::vector<DatasetPlace> before{{{"", "data"}, 3, {1}}}, after{{{"", "data"}, 3, {}}};
   for (const bool notes : {false, true}) {
-    Fixture f;
+    CoordinatorFixture f;
     auto reader = shape({1});
     reader->datasets = {{{"", "data"}, 1}};
     f.resume(9, {5, before, notes ? "at 5" : ""});
@@ -808,7 +826,7 @@ TEST_CASE_FIXTURE(Fixture, "a run that asks is told where the job stands, or sto
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run with a note commits, and the last note stays") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "a run with a note commits, and the last note stays") {
   auto reader = shape({1});
   reader->may_write = false;
   auto noted = [&](std::uint64_t n, std::shared_ptr<StepShape> step, std::string note) {
@@ -836,7 +854,7 @@ TEST_CASE_FIXTURE(Fixture, "a run with a note commits, and the last note stays")
   CHECK(coordinator.ask_place(7).note.empty());
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(CoordinatorFixture,
                   "a place moves on without a commit, with what was read and drawn since") {
   auto looks = shape({1});
   looks->may_write = false;
@@ -862,7 +880,7 @@ TEST_CASE_FIXTURE(Fixture,
   commit(3);
   CHECK(coordinator.ask_place(7).draws == 0);
 
-  Fixture later;
+  CoordinatorFixture later;
   later.resume(0, place);
   CHECK(later.coordinator.mark_place(7, "too early").code() == Code::failed_precondition);
   CHECK(later.coordinator.ask_place(7).draws == 2);
@@ -872,7 +890,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(start.elements == DatasetPlaces::Elements{{2}});
 }
 
-TEST_CASE_FIXTURE(Fixture, "small fetches stay with their commit, large ones do not") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "small fetches stay with their commit, large ones do not") {
   auto fetch = [&](std::uint64_t n, Tensor value) {
     run(n, shape({1}));
     auto d = done(started(n), 0, 1);
@@ -893,7 +911,8 @@ TEST_CASE_FIXTURE(Fixture, "small fetches stay with their commit, large ones do 
   CHECK(held().empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "a program that came back asks where the job is before it writes") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "a program that came back asks where the job is before it writes") {
   auto reader = shape({1});
   reader->may_write = false;
   const JobPlace place{3, {}, "at 3", {"init"}, {Tensor::scalar(1.f)}};
@@ -921,7 +940,8 @@ TEST_CASE_FIXTURE(Fixture, "a program that came back asks where the job is befor
   CHECK(coordinator.ask_place(7).committed == 4);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a job that was not restored is as it was, and may be restored again") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "a job that was not restored is as it was, and may be restored again") {
   const JobPlace place{5, {{{"", "data"}, 3, {1}}}, "at 5", {"init"}, {Tensor::scalar(1.f)}, 2};
   auto untouched = [&] {
     const JobPlace here = coordinator.ask_place(7);
@@ -960,7 +980,7 @@ TEST_CASE_FIXTURE(Fixture, "a job that was not restored is as it was, and may be
   CHECK(answer(4).status.code() == Code::failed_precondition);
   CHECK(coordinator.ask_place(7).committed == 1);
 
-  Fixture other;
+  CoordinatorFixture other;
   other.run_resume(0, place, shape({1}));
   other.send(failed = other.done(other.started(0), 0));
   other.coordinator.cancel({7, 0}, cancelled("by its client"), now, other.out);
@@ -972,7 +992,7 @@ TEST_CASE_FIXTURE(Fixture, "a job that was not restored is as it was, and may be
   CHECK(other.started(2).snapshot == 5);
 }
 
-TEST_CASE_FIXTURE(Fixture, "what was done once is done with what it read and drew") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "what was done once is done with what it read and drew") {
   auto looks = shape({1});
   looks->may_write = false;
   looks->draws = true;
@@ -992,15 +1012,17 @@ TEST_CASE_FIXTURE(Fixture, "what was done once is done with what it read and dre
   CHECK(place.once.contains("looked"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run that is dropped has used what it drew") {
+TEST_CASE_FIXTURE(CoordinatorFixture, "a run that is dropped has used what it drew") {
   auto draws = shape({1});
   draws->draws = true;
   auto looks = shape({1});
   looks->may_write = false;
   looks->draws = true;
   constexpr std::uint64_t kReadOnly = std::uint64_t{1} << 32;
-  auto index = [&](Fixture& f) { return f.all<Coordinator::StartAttempt>().back().random_index; };
-  auto drop = [&](Fixture& f, std::uint64_t n) {
+  auto index = [&](CoordinatorFixture& f) {
+    return f.all<Coordinator::StartAttempt>().back().random_index;
+  };
+  auto drop = [&](CoordinatorFixture& f, std::uint64_t n) {
     RunRequest request{{7, n}, draws};
     request.on_nan = OnNan::drop;
     f.coordinator.run(request, f.now, f.out);
@@ -1023,10 +1045,10 @@ TEST_CASE_FIXTURE(Fixture, "a run that is dropped has used what it drew") {
   CHECK(coordinator.ask_place(7).draws == 0);
   CHECK(coordinator.mark_place(7, "three dropped").ok());
   const JobPlace place = coordinator.ask_place(7);
-  Fixture later;
+  CoordinatorFixture later;
   later.resume(0, place);
   later.coordinator.ask_place(7);
-  for (Fixture* f : {static_cast<Fixture*>(this), &later}) {
+  for (CoordinatorFixture* f : {static_cast<CoordinatorFixture*>(this), &later}) {
     f->run(5, looks);
     CHECK(index(*f) == kReadOnly + 1);
     f->send(f->done(f->started(5), 0));
@@ -1040,7 +1062,8 @@ TEST_CASE_FIXTURE(Fixture, "a run that is dropped has used what it drew") {
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "a granted run that a worker says waits for a queue keeps its number") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "a granted run that a worker says waits for a queue keeps its number") {
   run(0, shape({1}, true));
   run(1, shape({2}));
   const AttemptInfo granted = started(0), other = started(1);
@@ -1063,7 +1086,7 @@ TEST_CASE_FIXTURE(Fixture, "a granted run that a worker says waits for a queue k
 namespace {
 
 // A run whose partition at task 1 has saved something there, up to its staging by both shards.
-struct Outside : Fixture {
+struct Outside : CoordinatorFixture {
   Outside() {
     run(0, shape({1, 2}), {}, now + 1h);
     auto d = done(started(0), 0);
@@ -1140,7 +1163,8 @@ TEST_CASE_FIXTURE(Outside, "a shard that does not apply in time is lost") {
   CHECK(answer(0).committed == 1);  // it was decided
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run waits while loops of another one take elements of its dataset") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "a run waits while loops of another one take elements of its dataset") {
   auto reader = [&](bool open) {
     auto s = shape({1});
     s->datasets = {{{"", "data"}, 1, open}};
@@ -1167,7 +1191,7 @@ TEST_CASE_FIXTURE(Fixture, "a run waits while loops of another one take elements
   CHECK(starts()[1].elements == DatasetPlaces::Elements{{4}});
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(CoordinatorFixture,
                   "a run that sees what is committed when it asks is done again if overtaken") {
   auto saving = shape({1});
   saving->may_write = false;
@@ -1206,7 +1230,8 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(answer(4).committed == decided + 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "one that nobody overtakes is answered at once, and takes no number") {
+TEST_CASE_FIXTURE(CoordinatorFixture,
+                  "one that nobody overtakes is answered at once, and takes no number") {
   auto saving = shape({1});
   saving->may_write = false;
   saving->current = true;

@@ -12,7 +12,7 @@ namespace {
 
 using Outputs = PartitionRuns::Outputs;
 
-constexpr ResourceId kContainer{TaskId{1}, 0}, kOther{TaskId{1}, 1}, kQueue{TaskId{1}, 2};
+constexpr ResourceId kContainer{TaskId{1}, 0}, kOther{TaskId{1}, 1}, kQueueOfSteps{TaskId{1}, 2};
 
 // A partition: v += in, fetched is v as it was plus in, where `in` arrives on channel 7.
 struct Partition {
@@ -261,7 +261,7 @@ TEST_CASE("an element that the run put into the queue itself is a use of its own
   for (bool own : {false, true}) {
     Partition p;
     const std::uint32_t q = p.w.draft.resource({.kind = "queue", .name = "q"});
-    p.setup.resources.push_back({kQueue, "q", 303});
+    p.setup.resources.push_back({kQueueOfSteps, "q", 303});
     const std::uint32_t get = p.w.external("get", asks::dequeue, {}, 1);
     p.w.draft.info(get).resource = q;
     p.w.draft.info(get).handles = {q};
@@ -280,7 +280,7 @@ TEST_CASE("an element that the run put into the queue itself is a use of its own
     CHECK(done->uses.updates == std::vector<std::uint64_t>{303, 101});
     CHECK(done->uses.own_dequeues ==
           (own ? std::vector<std::uint64_t>{303} : std::vector<std::uint64_t>{}));
-    CHECK(done->writes == std::vector<ResourceWrites>{{kContainer, 1}, {kQueue, 1}});
+    CHECK(done->writes == std::vector<ResourceWrites>{{kContainer, 1}, {kQueueOfSteps, 1}});
   }
 }
 

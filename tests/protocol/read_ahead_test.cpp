@@ -21,7 +21,7 @@ std::vector<std::uint64_t> made(ReadAhead& ahead, std::size_t held = 0) {
   return all;
 }
 
-using Elements = std::vector<std::uint64_t>;
+using ReadElements = std::vector<std::uint64_t>;
 
 }  // namespace
 
@@ -29,45 +29,45 @@ TEST_CASE("a replica's next elements are made ahead, and nobody else's") {
   ReadAhead ahead(3);
   CHECK(made(ahead).empty());  // whose, nobody knows
   CHECK_FALSE(ahead.asked(1, 1, 4));
-  CHECK(made(ahead) == Elements{5, 9, 13});
+  CHECK(made(ahead) == ReadElements{5, 9, 13});
   CHECK_FALSE(ahead.asked(1, 5, 4));
-  CHECK(made(ahead, 2) == Elements{17});
+  CHECK(made(ahead, 2) == ReadElements{17});
 }
 
 TEST_CASE("replicas of one process take turns") {
   ReadAhead ahead(2);
   ahead.asked(0, 0, 2);
   ahead.asked(1, 1, 2);
-  CHECK(made(ahead) == Elements{2, 3, 4, 5});
+  CHECK(made(ahead) == ReadElements{2, 3, 4, 5});
 }
 
 TEST_CASE("replicas of other processes come to no element of this one's") {
   ReadAhead ahead(0);
   const auto awaited = [&](std::uint64_t begin) {
-    Elements all;
+    ReadElements all;
     for (std::uint64_t position = begin; position < begin + 4; ++position)
       if (ahead.awaited(position)) all.push_back(position);
     return all;
   };
   ahead.asked(1, 1, 4);
-  CHECK(awaited(0) == Elements{0, 1, 2, 3});  // others may follow
+  CHECK(awaited(0) == ReadElements{0, 1, 2, 3});  // others may follow
   ahead.asked(3, 3, 4);
-  CHECK(awaited(4) == Elements{4, 5, 6, 7});
+  CHECK(awaited(4) == ReadElements{4, 5, 6, 7});
   ahead.asked(3, 7, 4);
-  CHECK(awaited(4) == Elements{5, 7});
+  CHECK(awaited(4) == ReadElements{5, 7});
   ahead.asked(1, 5, 4);
-  CHECK(awaited(8) == Elements{9, 11});
+  CHECK(awaited(8) == ReadElements{9, 11});
   ahead.asked(1, 10, 4);  // a step of one replica has taken an element
-  CHECK(awaited(12) == Elements{14, 15});
+  CHECK(awaited(12) == ReadElements{14, 15});
   ahead.asked(3, 12, 4);
-  CHECK(awaited(12) == Elements{12, 14});
+  CHECK(awaited(12) == ReadElements{12, 14});
 }
 
 TEST_CASE("an element that is asked for again, or before it is made, changes nothing") {
   ReadAhead ahead(2);
   ahead.asked(0, 0, 1);
   CHECK_FALSE(ahead.asked(0, 1, 1));  // not made yet
-  CHECK(made(ahead) == Elements{2, 3});
+  CHECK(made(ahead) == ReadElements{2, 3});
   CHECK_FALSE(ahead.asked(0, 1, 1));  // a redo
   CHECK(made(ahead, 2).empty());
 }
@@ -77,11 +77,11 @@ TEST_CASE("who goes back or far ahead, or has other replicas beside it, begins a
   ahead.asked(0, 100, 1);
   made(ahead);
   CHECK(ahead.asked(0, 0, 1));
-  CHECK(made(ahead) == Elements{1, 2});
+  CHECK(made(ahead) == ReadElements{1, 2});
   CHECK(ahead.asked(0, 50, 1));
-  CHECK(made(ahead) == Elements{51, 52});
+  CHECK(made(ahead) == ReadElements{51, 52});
   CHECK(ahead.asked(0, 51, 2));
-  CHECK(made(ahead) == Elements{53, 55});
+  CHECK(made(ahead) == ReadElements{53, 55});
 }
 
 TEST_CASE("a dataset that nothing is made of ahead") {

@@ -38,13 +38,13 @@ class TestRules : public UpdateRules {
   bool memory = true;
 };
 
-struct Fixture {
+struct StoreFixture {
   TestRules rules;
   Store store{"c", rules};
   Store::Outputs out;
   std::uint64_t next_id = 1;
 
-  Fixture() {
+  StoreFixture() {
     REQUIRE(store.declare({"w", DType::f32, PartialShape{-1}}).ok());
     REQUIRE(store.declare({"b", DType::f32, PartialShape{1}}).ok());
   }
@@ -140,7 +140,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "a variable that was never written is uninitialised") {
+TEST_CASE_FIXTURE(StoreFixture, "a variable that was never written is uninitialised") {
   read(attempt(1, 0), {"w"});
   auto reply = take<Store::ReadReply>();
   CHECK(reply.status.code() == Code::failed_precondition);
@@ -152,12 +152,12 @@ TEST_CASE_FIXTURE(Fixture, "a variable that was never written is uninitialised")
   CHECK(take<Store::ReadReply>().values.at(0).item<bool>() == false);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a declaration can be repeated, not changed") {
+TEST_CASE_FIXTURE(StoreFixture, "a declaration can be repeated, not changed") {
   CHECK(store.declare({"w", DType::f32, PartialShape{-1}}).ok());
   CHECK(store.declare({"w", DType::f64, PartialShape{-1}}).code() == Code::already_exists);
 }
 
-TEST_CASE_FIXTURE(Fixture, "writes are invisible until their number is decided") {
+TEST_CASE_FIXTURE(StoreFixture, "writes are invisible until their number is decided") {
   initialise();
   REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({10, 10}))}).ok());
   stage(2, 2, 1);
@@ -179,7 +179,7 @@ TEST_CASE_FIXTURE(Fixture, "writes are invisible until their number is decided")
   CHECK(store.tables().empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "a commit that nobody looks behind may overwrite") {
+TEST_CASE_FIXTURE(StoreFixture, "a commit that nobody looks behind may overwrite") {
   initialise();
   REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}).ok());
   stage(2, 2, 1);
@@ -192,7 +192,7 @@ TEST_CASE_FIXTURE(Fixture, "a commit that nobody looks behind may overwrite") {
   CHECK(store.tables().empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "a repeated key is acknowledged and ignored") {
+TEST_CASE_FIXTURE(StoreFixture, "a repeated key is acknowledged and ignored") {
   initialise();
   auto w = write(1, "AssignAdd", "w", vec({1, 1}));
   for (int i = 0; i < 3; ++i) REQUIRE(log(attempt(2, 1), {w}).ok());
@@ -206,7 +206,8 @@ TEST_CASE_FIXTURE(Fixture, "a repeated key is acknowledged and ignored") {
   CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{2, 3});
 }
 
-TEST_CASE_FIXTURE(Fixture, "what cannot be applied is refused when it is logged, all or nothing") {
+TEST_CASE_FIXTURE(StoreFixture,
+                  "what cannot be applied is refused when it is logged, all or nothing") {
   initialise();
   auto bad = write(2, "AssignAdd", "w", vec({1, 2, 3}));
   Status s = log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1})), bad});
@@ -220,7 +221,7 @@ TEST_CASE_FIXTURE(Fixture, "what cannot be applied is refused when it is logged,
         Code::invalid_argument);
 }
 
-TEST_CASE_FIXTURE(Fixture, "staging waits for the keys that were promised") {
+TEST_CASE_FIXTURE(StoreFixture, "staging waits for the keys that were promised") {
   initialise();
   REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}).ok());
   stage(2, 2, 2);
@@ -232,7 +233,8 @@ TEST_CASE_FIXTURE(Fixture, "staging waits for the keys that were promised") {
   CHECK(take<ResourceStaged>().hash == first.hash);  // asked again, answered again
 }
 
-TEST_CASE_FIXTURE(Fixture, "contributions of replicas are joined once all are there, in order") {
+TEST_CASE_FIXTURE(StoreFixture,
+                  "contributions of replicas are joined once all are there, in order") {
   initialise();
   REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({3, 3}), 2, 3)}).ok());
   REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}), 0, 3)}).ok());
@@ -265,7 +267,8 @@ TEST_CASE_FIXTURE(Fixture, "contributions of replicas are joined once all are th
   CHECK(store.tables().empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "of a write in a branch what has come is joined when it is staged") {
+TEST_CASE_FIXTURE(StoreFixture,
+                  "of a write in a branch what has come is joined when it is staged") {
   initialise();
   for (std::uint32_t replica : {0u, 2u}) {
     auto w = write(1, "AssignAdd", "w", vec({1, 1}), replica, 3);
@@ -284,7 +287,7 @@ TEST_CASE_FIXTURE(Fixture, "of a write in a branch what has come is joined when 
   CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{3, 4});
 }
 
-TEST_CASE_FIXTURE(Fixture, "contributions that cannot be joined are not staged") {
+TEST_CASE_FIXTURE(StoreFixture, "contributions that cannot be joined are not staged") {
   initialise();
   for (std::uint32_t replica : {0u, 1u})
     store.log({7, attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}), replica, 2)}, 0}, out);
@@ -302,7 +305,7 @@ TEST_CASE_FIXTURE(Fixture, "contributions that cannot be joined are not staged")
   CHECK(take<ResourceStaged>().status.ok());
 }
 
-TEST_CASE_FIXTURE(Fixture, "what was joined for an attempt that is over is nobody's") {
+TEST_CASE_FIXTURE(StoreFixture, "what was joined for an attempt that is over is nobody's") {
   initialise();
   for (std::uint32_t replica : {0u, 1u})
     store.log({7, attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}), replica, 2)}, 0}, out);
@@ -316,7 +319,7 @@ TEST_CASE_FIXTURE(Fixture, "what was joined for an attempt that is over is nobod
   CHECK(store.tables().empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "a run reads its own writes, others do not") {
+TEST_CASE_FIXTURE(StoreFixture, "a run reads its own writes, others do not") {
   initialise();
   REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({5, 5}))}).ok());
   read(attempt(2, 1), {"w"});  // not ordered after the write
@@ -331,7 +334,7 @@ TEST_CASE_FIXTURE(Fixture, "a run reads its own writes, others do not") {
   CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{1, 2});
 }
 
-TEST_CASE_FIXTURE(Fixture, "reading back a write waits for the other replicas") {
+TEST_CASE_FIXTURE(StoreFixture, "reading back a write waits for the other replicas") {
   initialise();
   REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({5, 5}), 0, 2)}).ok());
   read(attempt(2, 1), {"w"}, {1});
@@ -343,7 +346,7 @@ TEST_CASE_FIXTURE(Fixture, "reading back a write waits for the other replicas") 
   CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{7, 8});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a write of an initial value can be read back and added to") {
+TEST_CASE_FIXTURE(StoreFixture, "a write of an initial value can be read back and added to") {
   REQUIRE(
       log(attempt(1, 0), {write(1, "Assign", "b", vec({1})), write(2, "AssignAdd", "b", vec({2}))})
           .ok());
@@ -352,7 +355,7 @@ TEST_CASE_FIXTURE(Fixture, "a write of an initial value can be read back and add
   CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{3});
 }
 
-TEST_CASE_FIXTURE(Fixture,
+TEST_CASE_FIXTURE(StoreFixture,
                   "what had no value at the snapshot cannot be read with an update of it") {
   const AttemptInfo early = attempt(5, 0);  // began before the first value was committed
   initialise();
@@ -363,7 +366,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(out.empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "the fast path logs, stages and commits in one message, once") {
+TEST_CASE_FIXTURE(StoreFixture, "the fast path logs, stages and commits in one message, once") {
   initialise();
   auto w = write(1, "AssignAdd", "w", vec({1, 1}));
   store.log({5, attempt(2, 1, 1), {w}, 2}, out);
@@ -384,7 +387,7 @@ TEST_CASE_FIXTURE(Fixture, "the fast path logs, stages and commits in one messag
   CHECK(store.committed() == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an ended attempt leaves nothing and is refused") {
+TEST_CASE_FIXTURE(StoreFixture, "an ended attempt leaves nothing and is refused") {
   initialise();
   REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({5, 5}), 0, 2)}).ok());
   read(attempt(2, 1), {"w"}, {1});
@@ -397,7 +400,8 @@ TEST_CASE_FIXTURE(Fixture, "an ended attempt leaves nothing and is refused") {
   CHECK(store.tables().logs == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a commit that cannot be applied is reported, and so to all who ask") {
+TEST_CASE_FIXTURE(StoreFixture,
+                  "a commit that cannot be applied is reported, and so to all who ask") {
   initialise();
   store.log({5, attempt(2, 1, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}, 2}, out);
   take<Store::LogReply>();
@@ -409,7 +413,7 @@ TEST_CASE_FIXTURE(Fixture, "a commit that cannot be applied is reported, and so 
   CHECK(log(attempt(4, 2), {write(1, "Assign", "b", vec({1}))}).code() == Code::data_loss);
 }
 
-TEST_CASE_FIXTURE(Fixture, "restored values are there from their number on") {
+TEST_CASE_FIXTURE(StoreFixture, "restored values are there from their number on") {
   REQUIRE(store.restore(7, {{"w", vec({4})}}).ok());
   CHECK(store.restore(7, {{"b", vec({4, 4})}}).code() == Code::invalid_argument);
   read(attempt(1, 7), {"w"});
@@ -417,7 +421,7 @@ TEST_CASE_FIXTURE(Fixture, "restored values are there from their number on") {
   CHECK(store.committed() == 7);
 }
 
-TEST_CASE_FIXTURE(Fixture, "what cannot be reserved is not staged") {
+TEST_CASE_FIXTURE(StoreFixture, "what cannot be reserved is not staged") {
   initialise();
   REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({10, 10}))}).ok());
   rules.memory = false;
@@ -435,7 +439,7 @@ TEST_CASE_FIXTURE(Fixture, "what cannot be reserved is not staged") {
   CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{2, 3});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a staged update of what nobody else may read takes no memory") {
+TEST_CASE_FIXTURE(StoreFixture, "a staged update of what nobody else may read takes no memory") {
   initialise();
   REQUIRE(log(attempt(2, 1, 1), {write(1, "AssignAdd", "w", vec({10, 10}))}).ok());
   stage(2, 2, 1, 1);
@@ -450,7 +454,8 @@ TEST_CASE_FIXTURE(Fixture, "a staged update of what nobody else may read takes n
   CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{11, 12});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a staged update has memory where values before the last may be read") {
+TEST_CASE_FIXTURE(StoreFixture,
+                  "a staged update has memory where values before the last may be read") {
   initialise();
   REQUIRE(log(attempt(2, 1, 1), {write(1, "AssignAdd", "w", vec({10, 10}))}, 2).ok());
   read(attempt(3, 2, 1), {"w"});  // applies it
@@ -464,7 +469,8 @@ TEST_CASE_FIXTURE(Fixture, "a staged update has memory where values before the l
   CHECK(task.variables[0].room.defined());
 }
 
-TEST_CASE_FIXTURE(Fixture, "an update waits for who may read the old value when memory is short") {
+TEST_CASE_FIXTURE(StoreFixture,
+                  "an update waits for who may read the old value when memory is short") {
   initialise();
   REQUIRE(log(attempt(3, 1, 1), {write(1, "AssignAdd", "w", vec({10, 10}))}).ok());
   stage(2, 3, 1, 1);
@@ -500,7 +506,8 @@ TEST_CASE_FIXTURE(Fixture, "an update waits for who may read the old value when 
   CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{11, 12});
 }
 
-TEST_CASE_FIXTURE(Fixture, "of variables with one value all but the last get memory for theirs") {
+TEST_CASE_FIXTURE(StoreFixture,
+                  "of variables with one value all but the last get memory for theirs") {
   REQUIRE(store.declare({"x", DType::f32, PartialShape{1}}).ok());
   REQUIRE(store.declare({"y", DType::f32, PartialShape{1}}).ok());
   bool held = false;
@@ -532,7 +539,7 @@ TEST_CASE_FIXTURE(Fixture, "of variables with one value all but the last get mem
   CHECK(task.variables[2].room.defined() == held);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a grant is not used when there is no memory for a copy") {
+TEST_CASE_FIXTURE(StoreFixture, "a grant is not used when there is no memory for a copy") {
   initialise();
   read(attempt(2, 1, 1), {"w"});
   auto held = take<Store::ReadReply>();  // so that the value cannot be overwritten
@@ -546,7 +553,7 @@ TEST_CASE_FIXTURE(Fixture, "a grant is not used when there is no memory for a co
   CHECK(store.committed() == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a staged write that is withdrawn leaves nothing") {
+TEST_CASE_FIXTURE(StoreFixture, "a staged write that is withdrawn leaves nothing") {
   initialise();
   REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({10, 10}))}).ok());
   stage(2, 2, 1);
@@ -564,7 +571,7 @@ TEST_CASE_FIXTURE(Fixture, "a staged write that is withdrawn leaves nothing") {
   CHECK(values(take<Store::ReadReply>().values[0]) == std::vector<float>{2, 3});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a container that lost its state says so instead of staging") {
+TEST_CASE_FIXTURE(StoreFixture, "a container that lost its state says so instead of staging") {
   initialise();
   REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}).ok());
   stage(2, 2, 1);
@@ -577,7 +584,8 @@ TEST_CASE_FIXTURE(Fixture, "a container that lost its state says so instead of s
   CHECK(take<ResourceStaged>().status.code() == Code::data_loss);
 }
 
-TEST_CASE_FIXTURE(Fixture, "numbers that contradict each other are refused, and change nothing") {
+TEST_CASE_FIXTURE(StoreFixture,
+                  "numbers that contradict each other are refused, and change nothing") {
   initialise();
   auto add = [&](std::uint64_t a) {
     return std::vector{write(1, "AssignAdd", "w", vec({float(a), 0}))};
@@ -603,7 +611,7 @@ TEST_CASE_FIXTURE(Fixture, "numbers that contradict each other are refused, and 
   CHECK(out.empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "a commit that somebody waits for is applied when that is said") {
+TEST_CASE_FIXTURE(StoreFixture, "a commit that somebody waits for is applied when that is said") {
   initialise();
   REQUIRE(log(attempt(2, 1), {write(1, "AssignAdd", "w", vec({1, 1}))}).ok());
   stage(2, 2, 1, 2);
@@ -617,7 +625,7 @@ TEST_CASE_FIXTURE(Fixture, "a commit that somebody waits for is applied when tha
 }
 
 // Linear in the writes, or it takes minutes.
-TEST_CASE_FIXTURE(Fixture, "a run may write forty thousand variables") {
+TEST_CASE_FIXTURE(StoreFixture, "a run may write forty thousand variables") {
   constexpr int kVariables = 40'000;
   std::vector<std::string> names;
   for (int i = 0; i < kVariables; ++i) {

@@ -15,7 +15,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-Bytes bytes_of(const Tensor& t) {
+Bytes encoded(const Tensor& t) {
   Buffer buffer = value_or_throw(encode_strings(t));
   auto* data = static_cast<const std::byte*>(buffer.data());
   return Bytes(data, data + encoded_strings_size(t));
@@ -39,12 +39,12 @@ TEST_CASE("string tensors survive their bytes: none, empty ones, NULs") {
   Tensor nul = Tensor::of<std::string>({2, 2}, {"a\0b"s, ""s, "\0"s, std::string(100, 'x')});
   Tensor none = Tensor::make(DType::string, {0, 3}).value();
   for (const Tensor& t : {nul, none, Tensor::scalar(""), Tensor::scalar("one")}) {
-    auto back = decode_strings(t.shape(), bytes_of(t));
+    auto back = decode_strings(t.shape(), encoded(t));
     REQUIRE(back.ok());
     CHECK(Tensor::same(*back, t));
   }
-  CHECK(bytes_of(none).empty());
-  CHECK(bytes_of(nul).size() == 4 * 8 + 3 + 0 + 1 + 100);
+  CHECK(encoded(none).empty());
+  CHECK(encoded(nul).size() == 4 * 8 + 3 + 0 + 1 + 100);
 }
 
 TEST_CASE("any string tensor survives its bytes") {
@@ -53,7 +53,7 @@ TEST_CASE("any string tensor survives its bytes") {
   Values v{Random(seed)};
   for (int i = 0; i < 2000; ++i) {
     Tensor t = random_strings(v);
-    Bytes bytes = bytes_of(t);
+    Bytes bytes = encoded(t);
     REQUIRE(check_strings_size(t.shape(), bytes.size()).ok());
     auto back = decode_strings(t.shape(), bytes);
     REQUIRE(back.ok());
@@ -63,7 +63,7 @@ TEST_CASE("any string tensor survives its bytes") {
 
 TEST_CASE("hostile lengths of strings are refused before memory is taken") {
   Tensor t = Tensor::of<std::string>({3}, {"abc", "", "defg"});
-  const Bytes good = bytes_of(t);
+  const Bytes good = encoded(t);
   for (std::uint64_t length : {std::uint64_t{4}, std::uint64_t{8}, std::uint64_t{1} << 62,
                                std::numeric_limits<std::uint64_t>::max()})
     for (std::size_t i = 0; i < 3; ++i) {
@@ -99,7 +99,7 @@ TEST_CASE("mutated strings are refused or read") {
   int read = 0, refused = 0;
   for (int i = 0; i < 20'000; ++i) {
     Tensor t = random_strings(v);
-    Bytes bytes = bytes_of(t);
+    Bytes bytes = encoded(t);
     for (std::uint64_t n = v.below(3); n > 0 && !bytes.empty(); --n) {
       if (v.below(4) == 0)
         bytes.resize(v.below(bytes.size() + 9));
@@ -112,7 +112,7 @@ TEST_CASE("mutated strings are refused or read") {
       ++refused;
       continue;
     }
-    CHECK((bytes_of(*back) == bytes));
+    CHECK((encoded(*back) == bytes));
     ++read;
   }
   CHECK(read > 0);

@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-constexpr std::size_t kLongestLine = std::size_t{64} << 20;
+constexpr std::size_t kLongestTextLine = std::size_t{64} << 20;
 
 Signature text_signature() { return {{DType::string, PartialShape::scalar()}}; }
 
@@ -63,8 +63,8 @@ class TextLinesCursor final : public Cursor {
       if (chunk.empty()) return any;
       const std::size_t end = chunk.find('\n');
       const std::size_t n = std::min(end, chunk.size());
-      if (line.size() + n > kLongestLine)
-        return data_loss(origin_.text() + ": a line of more than " + std::to_string(kLongestLine) +
+      if (line.size() + n > kLongestTextLine)
+        return data_loss(origin_.text() + ": a line of more than " + std::to_string(kLongestTextLine) +
                          " bytes");
       line.append(chunk.substr(0, n));
       stream_->consume(end == std::string_view::npos ? n : n + 1);

@@ -6,12 +6,12 @@ namespace troupe {
 
 namespace {
 
-Signature files_signature() { return {{DType::string, PartialShape::scalar()}}; }
+Signature whole_files_signature() { return {{DType::string, PartialShape::scalar()}}; }
 
 class WholeFilesSource final : public Source {
  public:
   explicit WholeFilesSource(std::vector<DataFilePtr> files)
-      : Source(files_signature()), files_(std::move(files)) {}
+      : Source(whole_files_signature()), files_(std::move(files)) {}
   std::optional<std::uint64_t> count() const override { return files_.size(); }
   Status read(std::uint64_t first, std::int64_t n, std::span<Tensor> out,
               std::int64_t row) const override {
@@ -32,7 +32,7 @@ Expected<Signature> signature_of_whole_files(const StageText& stage,
                                              const std::vector<Signature>&) {
   TROUPE_TRY(stage.takes(1, 1));
   TROUPE_TRY(stage.files(0));
-  return files_signature();
+  return whole_files_signature();
 }
 
 Expected<StagePtr> open_whole_files(const StageText& stage, Signature, Stages,

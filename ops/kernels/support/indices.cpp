@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::int64_t kBlock = 1024;
+constexpr std::int64_t kIndexBlock = 1024;
 
 // A place, and in the low half the number of the index: both below 2^32.
 constexpr int kNumberBits = 32;
@@ -38,8 +38,8 @@ Status check_indices(const Tensor& indices, std::int64_t limit, std::string_view
     const std::int64_t n = indices.elements();
     const auto outside = [=](std::int64_t i) { return at[i] < 0 || at[i] >= limit; };
     // A block at a time without branches, which vectorises.
-    for (std::int64_t begin = 0; begin < n && status.ok(); begin += kBlock) {
-      const std::int64_t end = std::min(n, begin + kBlock);
+    for (std::int64_t begin = 0; begin < n && status.ok(); begin += kIndexBlock) {
+      const std::int64_t end = std::min(n, begin + kIndexBlock);
       unsigned any = 0;
       for (std::int64_t i = begin; i < end; ++i) any |= unsigned(outside(i));
       if (any == 0) continue;

@@ -24,8 +24,6 @@ Output repeat(Graph& g, const Output& times, const Body& body) {
       });
 }
 
-double now(Session& s, const Variable& v) { return s.run({read(v)})[0].item<double>(); }
-
 }  // namespace
 
 TEST_CASE("what a write in a loop leaves is carried to the next iteration") {

@@ -11,8 +11,8 @@ using namespace troupe::test;
 namespace {
 
 // Three numbers, in a shape that is fed.
-struct Numbers {
-  explicit Numbers(Graph& g) : shape(placeholder<std::int64_t>(g, {-1}, "shape")) {
+struct Reshaped {
+  explicit Reshaped(Graph& g) : shape(placeholder<std::int64_t>(g, {-1}, "shape")) {
     x = reshape(constant(g, Tensor::of<double>({3}, {1, 2, 3})), shape);
   }
   // Empty: there is none.
@@ -28,7 +28,7 @@ struct Numbers {
 
 TEST_CASE("an element of another shape than those of its array is an error of its own line") {
   Graph g;
-  Numbers fed(g);
+  Reshaped fed(g);
   TensorArray ta(g, DType::f64, {.element = {3}});
   Site written = Site::here();
   TensorArray made = ta.push(fed.x);
@@ -42,7 +42,7 @@ TEST_CASE("an element of another shape than those of its array is an error of it
 TEST_CASE(
     "an element of another shape than is known of its list is an error when it is taken off") {
   Graph g;
-  Numbers fed(g);
+  Reshaped fed(g);
   Output list = list_push(list_empty(g, DType::f64, {.shape = {3}}), fed.x);
   Session s(g, one_thread());
   for (const Output& y : {list_get(list, constant(g, 0), DType::f64),

@@ -9,8 +9,6 @@ using namespace troupe::test;
 
 namespace {
 
-double now(Session& s, const Variable& v) { return s.run({read(v)})[0].item<double>(); }
-
 Output depth_fed(Graph& g, const char* name = "k") {
   return placeholder<double>(g, PartialShape::scalar(), name);
 }

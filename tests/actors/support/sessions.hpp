@@ -33,6 +33,9 @@ inline Cluster one_thread() {
   return cluster;
 }
 
+// What a variable of one number is.
+inline double now(Session& s, const Variable& v) { return s.run({read(v)})[0].item<double>(); }
+
 // What a session of this cluster says while it starts.
 inline Status open_session(const Cluster& cluster) {
   Graph g;

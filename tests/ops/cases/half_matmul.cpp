@@ -5,13 +5,6 @@ namespace troupe::test {
 namespace {
 
 template <class T>
-Tensor halves(const Shape& shape, std::initializer_list<float> values) {
-  std::vector<T> elements;
-  for (float value : values) elements.push_back(T(value));
-  return Tensor::of<T>(shape, elements);
-}
-
-template <class T>
 Cases products() {
   const Tensor a = halves<T>({2, 3}, {1, 2, 3, 4, 5, 6}), b = halves<T>({3, 1}, {1, 0.5, -1});
   const Tensor want = halves<T>({2, 1}, {-1, 0.5});

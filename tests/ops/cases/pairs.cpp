@@ -36,7 +36,7 @@ const AddCases arrays([] {
   };
 });
 
-const AddCases products([] {
+const AddCases equal_factors([] {
   const Tensor image = any({2, 2, 2, 2}), filter = any({2, 2, 2, 2}, 0, 2);
   const Tensor sizes = i64({4}, {2, 2, 2, 2});
   return Cases{

@@ -1,7 +1,6 @@
 // Rows of the conformance test: what puts elements in order.
 #include <limits>
 
-#include "core/rounding.hpp"
 #include "tests/ops/kernels/conformance.hpp"
 
 namespace troupe::test {
@@ -9,14 +8,6 @@ namespace {
 
 constexpr double kSortInf = std::numeric_limits<double>::infinity();
 constexpr double kSortNan = std::numeric_limits<double>::quiet_NaN();
-
-template <class T>
-Tensor halves(const Shape& shape, std::initializer_list<double> v) {
-  Tensor t = Tensor::make(dtype_of<T>, shape).value();
-  std::int64_t i = 0;
-  for (double x : v) t.mutable_data<T>()[i++] = rounded<T>(x);
-  return t;
-}
 
 const AddCases sorts([] {
   const Tensor x = f64({2, 3}, {3, 1, 2, -1, 5, 0});

@@ -15,10 +15,10 @@
 namespace troupe::test {
 namespace {
 
-constexpr std::int64_t kPairs = 48, kStep = 50;  // of A, whose rows need not be aligned
+constexpr std::int64_t kPairs = 48, kRowOfA = 50;  // of A, whose rows need not be aligned
 
 struct Blocks {
-  std::vector<std::uint32_t> a = std::vector<std::uint32_t>(32 * kStep),
+  std::vector<std::uint32_t> a = std::vector<std::uint32_t>(32 * kRowOfA),
                              b = std::vector<std::uint32_t>(kPairs * 32);
   std::vector<float> sums = std::vector<float>(32 * 32);
 };
@@ -43,7 +43,7 @@ Blocks draw(std::mt19937_64& rng, int least, int most, bool special) {
 std::vector<float> by(tiles::Add add, const Blocks& of, std::int64_t rows, bool first) {
   std::vector<float> sums = of.sums;
   const tiles::Zeros zeros;
-  add(of.a.data(), kStep, of.b.data(), kPairs, rows, sums.data(), first);
+  add(of.a.data(), kRowOfA, of.b.data(), kPairs, rows, sums.data(), first);
   return sums;
 }
 

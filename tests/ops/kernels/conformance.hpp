@@ -11,6 +11,7 @@
 
 #include "core/attr.hpp"
 #include "core/hash.hpp"
+#include "core/rounding.hpp"
 #include "core/tensor.hpp"
 
 namespace troupe::test {
@@ -43,6 +44,12 @@ struct AddCases {
 
 inline Tensor f32(const Shape& shape, std::initializer_list<float> v) {
   return Tensor::of(shape, v);
+}
+template <class T>
+Tensor halves(const Shape& shape, std::initializer_list<double> v) {
+  std::vector<T> elements;
+  for (double x : v) elements.push_back(rounded<T>(x));
+  return Tensor::of<T>(shape, elements);
 }
 inline Tensor f64(const Shape& shape, std::initializer_list<double> v) {
   return Tensor::of(shape, v);

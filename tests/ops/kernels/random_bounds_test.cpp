@@ -2,16 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "ops/api.hpp"
+#include "tests/ops/kernels/conformance.hpp"
 #include "tests/ops/nn/nn_kernels.hpp"
 
 namespace troupe::test {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<double> draw(const std::string& op, DType dtype, AttrMap attrs,
                          std::int64_t count = 8192) {
