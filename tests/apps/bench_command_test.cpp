@@ -73,7 +73,7 @@ TEST_CASE("a step of two processes is measured as one of one is") {
              {"step.two_process.p50", "step.two_process.p99"});
 }
 
-TEST_CASE("training is timed on one and two threads, to the same bits") {
+TEST_CASE("training is timed on one and two threads, to the same bits [slow]") {
   Ended ended = troupe_command("bench train --rounds 1 --only train.mlp --output json");
   check_rows(ended, {"train.mlp.t1", "train.mlp.t2"});
   json rows = ended.json();
@@ -81,7 +81,7 @@ TEST_CASE("training is timed on one and two threads, to the same bits") {
   CHECK(rows[0]["params_sha256"] == rows[1]["params_sha256"]);
 }
 
-TEST_CASE("the memory of a step is measured beside the bound of its plan") {
+TEST_CASE("the memory of a step is measured beside the bound of its plan [slow]") {
   check_rows(troupe_command("bench train --rounds 1 --only peak_bytes --output json"),
              {"train.lenet.peak_bytes"});
 }

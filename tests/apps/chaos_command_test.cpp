@@ -79,7 +79,7 @@ TEST_CASE("a fault that cannot be done is no fault that was survived") {
   const Folder folder;
   const Ended ended = troupe_command("chaos --trials 1 --faults nan --folder " + folder.path +
                                      " -- " + troupe_program() +
-                                     " train mnist-softmax --examples 64 --steps 2000 --threads 1 "
+                                     " train mnist-softmax --examples 64 --steps 800 --threads 1 "
                                      "--checkpoint-every 20");
   CHECK(ended.code == 1);
   CHECK_MESSAGE(contains(ended.out, "BAD not done: the program does not catch SIGUSR2"), ended.out);
@@ -144,6 +144,7 @@ TEST_CASE("chaos refuses what it does not know, and programs that fail by themse
 }
 
 TEST_CASE("status and list show a job, its processes and its checkpoint, and what stands still") {
+  constexpr std::chrono::milliseconds kPause(50);
   Folder folder;
   const std::string job = folder.path + "/job";
   CHECK(troupe_command("status " + job).code == 1);
@@ -151,10 +152,13 @@ TEST_CASE("status and list show a job, its processes and its checkpoint, and wha
                       "--examples", "512", "--steps", "100000000", "--threads", "1", "--cluster",
                       "local:1", "--checkpoint-every", "20"});
   const auto status = [&] { return troupe_command("status " + job + " --output json").json(); };
-  REQUIRE(wait_until([&] {
-    const auto now = std::filesystem::exists(job + "/position.json") ? status() : nlohmann::json();
-    return now.is_object() && now.value("step", 0) > 20 && now["processes"].size() == 3;
-  }));
+  REQUIRE(wait_until(
+      [&] {
+        const auto now =
+            std::filesystem::exists(job + "/position.json") ? status() : nlohmann::json();
+        return now.is_object() && now.value("step", 0) > 20 && now["processes"].size() == 3;
+      },
+      kPause));
   const auto now = status();
   CHECK(now["state"] == "running");
   CHECK(now["lives"] == 1);
@@ -164,10 +168,11 @@ TEST_CASE("status and list show a job, its processes and its checkpoint, and wha
   // The program is stopped.
   const pid_t program = processes_of(run.pid()).at(0);
   kill(program, SIGSTOP);
-  REQUIRE(wait_until([&] { return contains(troupe_command("status " + job).out, "stopped"); }));
+  REQUIRE(
+      wait_until([&] { return contains(troupe_command("status " + job).out, "stopped"); }, kPause));
   kill(program, SIGCONT);
   kill(program, SIGKILL);
-  REQUIRE(wait_until([&] { return status()["lives"] == 2; }));
+  REQUIRE(wait_until([&] { return status()["lives"] == 2; }, kPause));
   CHECK(contains(troupe_command("status " + job).out, "was ended by signal 9 (Killed)"));
   run.signal(SIGTERM);
   CHECK(run.end() == 128 + SIGTERM);

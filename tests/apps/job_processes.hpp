@@ -4,11 +4,13 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace troupe::test {
@@ -43,11 +45,13 @@ inline std::vector<std::string> words_of(const std::string& line) {
   return all;
 }
 
-// Looks until it is so. False: it was not within a minute.
-inline bool wait_until(const std::function<bool()>& there) {
-  for (int i = 0; i < 12000; ++i) {
+// Looks until it is so, each time after `pause`: longer where a look is a process. False: it was
+// not within a minute or more.
+inline bool wait_until(const std::function<bool()>& there,
+                       std::chrono::milliseconds pause = std::chrono::milliseconds(5)) {
+  for (auto waited = 0 * pause; waited < std::chrono::minutes(1); waited += pause) {
     if (there()) return true;
-    usleep(5000);
+    std::this_thread::sleep_for(pause);
   }
   return false;
 }

@@ -22,7 +22,7 @@ TEST_CASE("a program becomes a worker where it makes its Session, without a word
 }
 
 TEST_CASE("a master survives a worker that dies as the job starts") {
-  for (int pause = 0; pause < 200; pause += 33) {
+  for (int pause = 0; pause < 200; pause += 50) {
     CAPTURE(pause);
     RunningCommand train({"train", "mnist-softmax", "--cluster", "local:2", "--replicas", "2",
                           "--examples", "256", "--steps", "3", "--quiet"});

@@ -48,7 +48,7 @@ std::vector<const OpInfo*> chosen(const OpTable& table) {
 
 TEST_CASE("ops refuse hostile inputs by node and line, or compute what was inferred") {
   const OpTable& table = ops::builtin();
-  Bombardment how{.first = number_from("TROUPE_SEED", 1), .cases = number_from("TROUPE_CASES", 12)};
+  Bombardment how{.first = number_from("TROUPE_SEED", 1), .cases = number_from("TROUPE_CASES", 8)};
   how.show = how.cases == 1 && std::getenv("TROUPE_OPS") != nullptr;
   const auto ops = chosen(table);
   const Bombarded done = bombard(table, ops, how);

@@ -95,15 +95,15 @@ struct Certificates {
   Certificates() {
     char name[] = "/tmp/troupe-net-XXXXXX";
     dir = mkdtemp(name);
-    std::string quiet = " >/dev/null 2>&1";
+    const std::string quiet = " >/dev/null 2>&1",
+                      key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256";
     auto run = [&](const std::string& command) {
       REQUIRE(std::system(("cd " + dir + " && " + command + quiet).c_str()) == 0);
     };
     for (std::string ca : {"ca", "other"}) {
-      run("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=" + ca + " -keyout " + ca +
+      run("openssl req -x509 " + key + " -nodes -days 2 -subj /CN=" + ca + " -keyout " + ca +
           ".key -out " + ca + ".pem");
-      run("openssl req -newkey rsa:2048 -nodes -subj /CN=member -keyout " + ca +
-          "-m.key -out m.csr");
+      run("openssl req " + key + " -nodes -subj /CN=member -keyout " + ca + "-m.key -out m.csr");
       run("openssl x509 -req -in m.csr -days 2 -CA " + ca + ".pem -CAkey " + ca +
           ".key -CAcreateserial -out " + ca + "-m.pem");
     }

@@ -50,7 +50,7 @@ TEST_CASE("runs that callbacks start go on while another thread keeps the state"
   Chained c(cluster);
   auto chain = std::make_shared<Chain>();
   chain->step = c.step;
-  chain->left = 2000;
+  chain->left = 500;
   auto over = chain->over.get_future();
   chain->go();
   while (over.wait_for(std::chrono::seconds(0)) != std::future_status::ready) c.session->keep();

@@ -530,13 +530,13 @@ void check_seen(const Tried& tried, std::uint64_t programs, std::uint64_t each) 
 TEST_CASE("random programs do what an obvious interpreter does") {
   constexpr std::uint64_t kEvery = 5;
   Tried tried;
-  try_programs(kOneDevice, 11'000, 60, tried, 3);
-  try_programs(kLate, 2'000, 10, tried, kEvery);
-  try_programs(kTwoDevices, 5'000, 18, tried, kEvery);
-  try_programs(kThreeDevices, 6'000, 16, tried, kEvery);
-  try_programs(kTwoWorkers, 3'000, 6, tried, 2);
-  try_programs(kThreeWorkers, 4'000, 5, tried, 2);
-  check_seen(tried, 110, 1);
+  try_programs(kOneDevice, 11'000, 36, tried, 3);
+  try_programs(kLate, 2'000, 8, tried, kEvery);
+  try_programs(kTwoDevices, 5'000, 12, tried, kEvery);
+  try_programs(kThreeDevices, 6'000, 10, tried, kEvery);
+  try_programs(kTwoWorkers, 3'000, 4, tried, 2);
+  try_programs(kThreeWorkers, 4'000, 4, tried, 2);
+  check_seen(tried, 70, 1);
 }
 
 TEST_CASE("10,000 random programs do what an obvious interpreter does [slow]") {
