@@ -232,8 +232,8 @@ TEST_CASE("patience is part of a checkpoint: a run that goes on ends where it wo
   options.cluster.threads = 1;
   const TrainResult whole = value_or_throw(train(options));
   CHECK(whole.steps == 8);
-  // Stopped before a test, after one, and at the end already.
-  for (std::int64_t stop : {3, 4, 8}) {
+  // Stopped between two tests, and at the end already.
+  for (std::int64_t stop : {3, 8}) {
     INFO(stop);
     TrainOptions job = options;
     job.checkpoint_dir = folder.path + "/job" + std::to_string(stop);
