@@ -1,41 +1,76 @@
 """Whether two folders of goldens have the same numbers: python3 compare.py MADE COMMITTED
 
 Peers of another version, or on another processor, may round otherwise: numbers may differ by a
-hundredth of what a test allows. The same cases must be there, with the same inputs.
+hundredth of what a test allows, and sums of the largest numbers may overflow or not. The same cases
+must be there, with the same inputs.
 """
 
+import math
 import pathlib
-import re
 import sys
 
+from inputs import part_of
 from make import TOLERANCE
 
-NUMBER = re.compile(r"[^ :;|/]+")
+
+LARGEST = {"f64": 1.79e308, "f32": 3.4e38, "f16": 65504, "bf16": 3.38e38}
 
 
-def near(a, b, tolerance):
+def number(text):
+    """A complex one stands as `re,im`."""
+    parts = [float(part) for part in text.split(",")]
+    return complex(*parts) if len(parts) == 2 else parts[0]
+
+
+def near(a, b, tolerance, scale):
     if a == b:
         return True
-    a, b = float(a), float(b)
+    a, b = number(a), number(b)
     if a != a or b != b:
         return a != a and b != b
-    return abs(a - b) <= tolerance * max(abs(a), abs(b), 1e-30)
+    return abs(a - b) <= tolerance * max(abs(a), abs(b), scale)
 
 
-def same(a, b, dtype):
+def both_finite(a, b):
+    return all(math.isfinite(abs(number(x))) for x in (a, b))
+
+
+def split(tensor):
+    """Type and shape, and the numbers. Of "a/b" only a: what a peer finds in f32 differs more."""
+    shape, _, values = tensor.partition(":")
+    return shape, [value.split("/")[0] for value in values.split()]
+
+
+def largest(tensors):
+    """The size of the largest finite number, but of those with a type of their own."""
+    parts = [abs(float(part)) for tensor in tensors if tensor and tensor[0] not in "ilb"
+             for value in split(tensor)[1] for part in value.split(",")]
+    return max(filter(math.isfinite, parts), default=0.0)
+
+
+def same(a, b, dtype, rule):
     """Two lines of a block of that dtype."""
-    head_a, head_b = a.split("|")[:2], b.split("|")[:2]
-    if head_a != head_b:
+    a, b = a.split("|"), b.split("|")
+    if len(a) != len(b) or a[:2] != b[:2]:
         return False
-    # Of "a/b" only a: what a peer finds in f32 differs more.
-    rests = [[re.sub(r"/[^ ;|]+", "", part) for part in line.split("|")[2:]] for line in (a, b)]
-    if [NUMBER.sub("", part) for part in rests[0]] != [NUMBER.sub("", part) for part in rests[1]]:
-        return False
-    tolerance = TOLERANCE.get(dtype, 0) / 100
+    tolerance = TOLERANCE.get(part_of(dtype), 0) / 100
     if dtype in ("f16", "bf16"):
         tolerance *= 100  # one step of theirs
-    return all(near(x, y, tolerance) for p, q in zip(*rests)
-               for x, y in zip(NUMBER.findall(p), NUMBER.findall(q)))
+    inputs = largest(b[1].split(";"))
+    overflows = rule == "sum" and inputs >= LARGEST.get(part_of(dtype), math.inf)
+    for part_a, part_b in zip(a[2:], b[2:]):
+        tensors_a, tensors_b = part_a.split(";"), part_b.split(";")
+        if len(tensors_a) != len(tensors_b):
+            return False
+        for one, other in zip(tensors_a, tensors_b):
+            (shape, values), (shape_b, values_b) = split(one), split(other)
+            if shape != shape_b or len(values) != len(values_b):
+                return False
+            scale = {"sum": max(inputs, largest([other])), "near": 1.0}.get(rule, 1e-30)
+            if not all(near(x, y, tolerance, scale) or overflows and not both_finite(x, y)
+                       for x, y in zip(values, values_b)):
+                return False
+    return True
 
 
 def main(made, committed):
@@ -43,18 +78,19 @@ def main(made, committed):
     for path in sorted(pathlib.Path(committed).glob("*.txt")):
         theirs = path.read_text().splitlines()
         ours = (pathlib.Path(made) / path.name).read_text().splitlines()
-        dtype = ""
+        dtype = rule = ""
         if len(ours) != len(theirs):
             print(f"{path.name}: {len(ours)} lines for {len(theirs)}")
             different += 1
-        for number, (a, b) in enumerate(zip(ours, theirs), 1):
+        for line, (a, b) in enumerate(zip(ours, theirs), 1):
             if b.startswith("= "):
-                dtype = b.split()[2]
-            if a == b or not a.startswith("=") and not b.startswith("=") and same(a, b, dtype):
+                dtype, rule = b.split()[2:]
+            of_block = a.startswith("=") or b.startswith("=")
+            if a == b or not of_block and same(a, b, dtype, rule):
                 continue
             different += 1
             if different <= 5:
-                print(f"{path.name}:{number}: {a}\n  committed: {b}")
+                print(f"{path.name}:{line}: {a}\n  committed: {b}")
     print(f"{different} lines differ")
     return different != 0
 

@@ -3,8 +3,12 @@
 import numpy as np
 import torch
 
+import of_arrays
+import of_optimizers
 from inputs import COMPLEX, TORCH, WIDE, hostile, is_complex, tensors
 from make import Golden, Index
+from of_math import einsum, einsum_cases
+from of_optimizers import ADAM, Rule
 
 SHAPES = [(3,), (), (2, 2), (0,), (4,), (1,), (2, 0), (2,), (1, 3)]
 MOVED = [(3,), (2, 2), (0,), (4,), (1, 2), (2, 0), (2, 1, 2), (1,)]
@@ -252,6 +256,183 @@ def banded(attrs, x):
 MATRICES = [(2, 2), (1, 3), (3, 1), (0, 2), (2, 0), (2, 1, 2)]
 
 
+def split_cases(draw):
+    for i, x in enumerate(tensors(draw, MOVED, count=COUNT)):
+        axis = i // 8 % x.ndim
+        n = x.shape[axis]
+        if i % 2:
+            first = int(draw.indices((), n + 1))
+            yield {"axis": axis, "N": 3, "sizes": [first, 0, n - first]}, [x]
+        else:
+            yield {"axis": axis - x.ndim, "N": n if n else 2}, [x]
+
+
+def split(attrs, x):
+    n, axis = attrs["N"], attrs["axis"]
+    sizes = attrs.get("sizes", [x.shape[axis] // n] * n)
+    return [part.clone() for part in torch.split(x, sizes, axis)]
+
+
+def unpack_cases(draw):
+    for i, x in enumerate(tensors(draw, [s for s in MOVED if s[0]], count=COUNT)):
+        axis = 0 if 0 in x.shape else i // 7 % x.ndim
+        yield {"axis": axis, "N": x.shape[axis]}, [x]
+
+
+def strided_cases(draw):
+    for i, x in enumerate(tensors(draw, [(4,), (3, 2), (2, 3), (0,), (5,), (2, 0), (2, 1, 3)],
+                                  count=COUNT)):
+        entries, masks = [], dict.fromkeys(("begin", "end", "ellipsis", "new_axis", "shrink_axis"), 0)
+        taken = x.shape[:1] if i % 5 == 4 else x.shape  # the rest is taken whole
+        for d, n in enumerate(taken):
+            bit = 1 << len(entries)
+            if i % 7 == d + 3:
+                masks["new_axis"] |= bit
+                entries.append((0, 0, 1))
+                bit <<= 1
+            if d == 0 and i % 9 == 8:
+                masks["ellipsis"] |= bit
+                entries.append((0, 0, 1))
+                if x.ndim > 1:
+                    continue
+                bit <<= 1
+            if n and i % 4 == d + 1:
+                masks["shrink_axis"] |= bit
+                entries.append((int(draw.indices((), 2 * n)) - n, 0, 1))
+                continue
+            masks["begin"] |= bit * (i % 3 == 0)
+            masks["end"] |= bit * (i % 3 == 1)
+            begin, end = (int(draw.indices((), 2 * n + 3)) - n - 1 for _ in range(2))
+            entries.append((begin, end, draw.pick([1, 2, -1, -2])))
+        yield ({name + "_mask": bits for name, bits in masks.items() if bits},
+               [x] + [Index(np.array([e[k] for e in entries], dtype=np.int64)) for k in range(3)])
+
+
+def strided(attrs, x, *bounds):
+    """NumPy's, of indices: PyTorch has no negative strides."""
+    index = []
+    for k, (begin, end, stride) in enumerate(zip(*(b.tolist() for b in bounds))):
+        has = {name for name, bits in attrs.items() if bits >> k & 1}
+        index.append(Ellipsis if "ellipsis_mask" in has else None if "new_axis_mask" in has else
+                     begin if "shrink_axis_mask" in has else
+                     slice(None if "begin_mask" in has else begin,
+                           None if "end_mask" in has else end, stride))
+    at = np.arange(x.numel()).reshape(x.shape)[tuple(index)]
+    return x.reshape(-1)[torch.from_numpy(np.array(at))]
+
+
+def partition_cases(draw):
+    for i, x in enumerate(tensors(draw, [(3,), (2, 2), (4,), (0, 2), (2, 1, 2), (5,)], count=COUNT)):
+        count = 1 + i % 3
+        rank = x.ndim if i % 2 else 1
+        at = draw.indices(x.shape[:rank], count + (i % 13 == 12))
+        yield {"N": count}, [x, Index(at, draw.pick(["i32", "i64"]))]
+
+
+def partition(attrs, x, at):
+    if at.numel() and at.max() >= attrs["N"]:
+        raise IndexError("outside")
+    return [x[at == part] for part in range(attrs["N"])]
+
+
+def reshape_cases(draw):
+    for i, x in enumerate(tensors(draw, MOVED, count=COUNT)):
+        shape = draw.pick([(x.size,), (1, x.size), x.shape[::-1], (-1, x.shape[-1])
+                           if x.shape[-1] else (0, 3)])
+        yield {}, [x, Index(np.array(shape), draw.pick(["i32", "i64"]))]
+
+
+def squeeze_cases(draw):
+    for i, x in enumerate(tensors(draw, [(1, 3), (2, 1, 2), (1, 0), (1, 1, 4), (1,), (2, 2)],
+                                  count=COUNT)):
+        ones = [d for d, n in enumerate(x.shape) if n == 1]
+        yield {"axes": [draw.pick(ones)]} if i % 2 and ones else {}, [x]
+
+
+def squeezed(attrs, x):
+    return torch.squeeze(x, attrs["axes"] if "axes" in attrs else list(range(x.dim()))).clone()
+
+
+def broadcast_cases(draw):
+    for i, x in enumerate(tensors(draw, [(3,), (2, 1), (), (1, 2), (0,), (2, 2), (1,)], count=COUNT)):
+        shape = [n if n != 1 else 1 + i % 3 for n in x.shape]
+        yield {}, [x, Index(np.array([2] * (i % 2) + shape, dtype=np.int64))]
+
+
+def shift_cases(draw):
+    for i, x in enumerate(tensors(draw, MOVED, count=COUNT)):
+        yield {"by": i % 7 - 3, "axis": i % x.ndim}, [x]
+
+
+def shifted(attrs, x):
+    x, by = x.movedim(attrs["axis"], 0), attrs["by"]
+    gap = torch.zeros((min(abs(by), x.shape[0]),) + x.shape[1:], dtype=x.dtype)
+    y = torch.cat([gap, x[:x.shape[0] - len(gap)]] if by > 0 else [x[len(gap):], gap])
+    return y.movedim(0, attrs["axis"])
+
+
+def sum_to_cases(draw):
+    for i, x in enumerate(tensors(draw, [(2, 3), (3,), (0, 2), (2, 1, 2), (2, 2)], count=COUNT)):
+        like = [n if (i + d) % 2 else 1 for d, n in enumerate(x.shape)][i % 3 if x.ndim > 2 else i % 2:]
+        yield {}, [x, draw.numbers(tuple(like))]
+
+
+def sum_to(attrs, x, like):
+    x = x.sum(list(range(x.dim() - like.dim()))) if x.dim() > like.dim() else x
+    over = [d for d in range(x.dim()) if like.shape[d] == 1 and x.shape[d] != 1]
+    return x.sum(over, keepdim=True) if over else x.clone()
+
+
+def mean_of(attrs, *xs):
+    return by_parts(lambda *parts: sum(parts[1:], parts[0]) / len(parts), *xs)
+
+
+# --- what others are made of ---
+
+
+def of_others(name, group, rule="exact", peer=None):
+    """The cases and the peer of another file's golden."""
+    same = next(g for g in group.GOLDENS if g.name == name)
+    return Golden(name, COMPLEX, rule, same.cases, peer or same.peer, same.gradient)
+
+
+# --- steps of optimizers ---
+
+
+def each_part(step):
+    """Of a complex variable each part is a number of its own."""
+
+    def both(scalars, *values):
+        scalars = {name: value.real for name, value in scalars.items()}
+        parts = [step(scalars, *(getattr(v, part) if v.is_complex() else v for v in values))
+                 for part in ("real", "imag")]
+        return [torch.complex(re, im) if re.is_floating_point() else re for re, im in zip(*parts)]
+
+    return both
+
+
+def steps():
+    for whole, rows in (
+            (Rule("GradientDescent", [], ["lr"], lambda s, grad, var: [var - s["lr"] * grad]),) * 2,
+            (Rule("Adam", ["m", "v"], ADAM, of_optimizers.adam, True),) * 2,
+            (Rule("Momentum", ["accum"], ["lr"], of_optimizers.momentum, after=["momentum"]),
+             Rule("Momentum", ["accum"], ["lr", "momentum"], of_optimizers.momentum)),
+            (Rule("AdamW", ["m", "v"], ADAM, of_optimizers.adamw, True, ["decay"]),
+             Rule("AdamW", ["m", "v"], ADAM + ["decay"], of_optimizers.adamw, True))):
+        for rule in {id(r): r for r in (whole, rows)}.values():
+            rule.step = each_part(rule.step)
+        yield Golden("Apply" + whole.name, COMPLEX, "sum", whole.whole, whole.apply, False)
+        yield Golden("ApplySparse" + rows.name, COMPLEX, "sum", rows.rows, rows.apply_rows, False)
+
+
+def assigned(name, function):
+    def cases(draw):
+        for x in tensors(draw, SHAPES, count=COUNT):
+            yield {}, [draw.numbers(x.shape), x]
+
+    return Golden(name, COMPLEX, "each", cases, lambda a, old, new: by_parts(function, old, new), False)
+
+
 # --- transforms ---
 
 NORMS = ("backward", "ortho", "forward")
@@ -334,4 +515,26 @@ GOLDENS = [
           banded),
     Golden("UnsortedSegmentSum", COMPLEX, "sum", segment_cases, segments, True),
     Golden("ScatterNd", COMPLEX, "sum", scatter_cases, scattered, True),
-] + TRANSFORMS
+    moved("Split", split_cases, split),
+    moved("Unpack", unpack_cases, lambda a, x: list(torch.unbind(x, a["axis"]))),
+    moved("StridedSlice", strided_cases, strided),
+    of_others("GatherNd", of_arrays),
+    moved("DynamicPartition", partition_cases, partition),
+    of_others("ReverseSequence", of_arrays),
+    moved("Reshape", reshape_cases, lambda a, x, shape: x.reshape(shape.tolist())),
+    moved("Squeeze", squeeze_cases, squeezed),
+    moved("BroadcastTo", broadcast_cases, lambda a, x, shape: torch.broadcast_to(x, shape.tolist())),
+    moved("Shift", shift_cases, shifted),
+    Golden("SumToShapeOf", COMPLEX, "sum", sum_to_cases, sum_to, True),
+    Golden("ReplicaMean", COMPLEX, "each", add_n_cases, mean_of, False),
+    of_others("boolean_mask", of_arrays), of_others("diag", of_arrays),
+    of_others("eye", of_arrays, peer=lambda a: torch.eye(a["rows"], a["columns"],
+                                                         dtype=torch.complex128)),
+    of_others("tril", of_arrays), of_others("triu", of_arrays), of_others("meshgrid", of_arrays),
+    of_others("mirror_pad", of_arrays), of_others("space_to_depth", of_arrays),
+    of_others("depth_to_space", of_arrays), of_others("space_to_batch", of_arrays),
+    of_others("batch_to_space", of_arrays),
+    Golden("einsum", COMPLEX, "sum", einsum_cases, einsum, True),
+    assigned("Assign", lambda old, new: new.clone()),
+    assigned("AssignAdd", torch.add), assigned("AssignSub", torch.sub),
+] + list(steps()) + TRANSFORMS

@@ -13,7 +13,9 @@
 
 #include "core/number.hpp"
 #include "graph/gradients.hpp"
+#include "ops/catalogue.hpp"
 #include "ops/evaluate.hpp"
+#include "tests/contains.hpp"
 #include "tests/ops/golden/golden_exceptions.hpp"
 #include "tests/ops/golden/golden_functions.hpp"
 #include "tests/ops/nn/nn_kernels.hpp"
@@ -63,6 +65,13 @@ std::set<std::string> ops_of_others() {
     names.insert(colon == here.npos ? here : here.substr(colon + 1));
   }
   return names;
+}
+
+// Why an op that takes complex numbers has no goldens of them; nullptr if it has some.
+const char* without_complex_golden(std::string_view name) {
+  for (const WithoutComplexGolden& op : kWithoutComplexGolden)
+    if (op.name == name) return op.reason;
+  return nullptr;
 }
 
 // What a case computes: outputs, and gradients by input.
@@ -337,6 +346,25 @@ TEST_CASE("losses compute what PyTorch does") { check_group("losses"); }
 TEST_CASE("optimizers make the steps of PyTorch and TensorFlow") { check_group("optimizers"); }
 
 TEST_CASE("complex numbers compute what PyTorch and NumPy do") { check_group("complex"); }
+
+TEST_CASE("each op that takes complex numbers has goldens of them, or a reason to have none") {
+  std::map<std::string, std::set<DType>> with_goldens;
+  const GoldenFile file = goldens("complex");
+  for (const GoldenBlock& block : file.blocks) with_goldens[block.name].insert(block.dtype);
+  std::set<std::string> takes;
+  for (const auto& entry : ops::catalogue(ops::builtin())) {
+    const std::string& name = entry.op->def.name;
+    if (entry.internal || !contains(" " + entry.op->def.types + " ", " c64 ")) continue;
+    takes.insert(name);
+    CAPTURE(name);
+    if (without_complex_golden(name) != nullptr)
+      CHECK(with_goldens.count(name) == 0);
+    else
+      CHECK(with_goldens[name] == std::set{DType::c64, DType::c128});
+  }
+  for (const WithoutComplexGolden& op : kWithoutComplexGolden)
+    CHECK_MESSAGE(takes.count(std::string(op.name)) == 1, op.name << " takes no complex numbers");
+}
 
 TEST_CASE("each op that programs of others use has goldens with every hostile number") {
   std::map<std::string, std::set<DType>> with_goldens;
