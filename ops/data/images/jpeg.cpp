@@ -98,17 +98,13 @@ bool jpeg_rows(jpeg_decompress_struct* decoder, JpegErrors* errors, unsigned cha
 }
 
 // Adobe's programs store inks inverted, and say who they are.
-DecodedImage without_inks(const DecodedImage& inks, bool inverted) {
-  DecodedImage out{inks.height, inks.width, 3, {}};
-  out.pixels.resize(inks.pixels.size() / 4 * 3);
-  std::uint8_t* to = out.pixels.data();
-  for (std::size_t i = 0; i < inks.pixels.size(); i += 4) {
+void without_inks(const std::vector<std::uint8_t>& inks, bool inverted, std::uint8_t* to) {
+  for (std::size_t i = 0; i < inks.size(); i += 4) {
     const auto light = [&](std::size_t c) {
-      return unsigned(inverted ? inks.pixels[i + c] : 255 - inks.pixels[i + c]);
+      return unsigned(inverted ? inks[i + c] : 255 - inks[i + c]);
     };
     for (std::size_t c = 0; c < 3; ++c) *to++ = std::uint8_t((light(c) * light(3) + 127) / 255);
   }
-  return out;
 }
 
 // Owns what libjpeg allocates.
@@ -125,7 +121,7 @@ class JpegDecoder {
   JpegDecoder& operator=(const JpegDecoder&) = delete;
   ~JpegDecoder() { jpeg_destroy_decompress(&decoder_); }
 
-  Expected<DecodedImage> decode(std::string_view content, std::int64_t most_pixels) {
+  Status decode(std::string_view content, std::int64_t most_pixels, PixelMemory memory) {
     const auto* data = reinterpret_cast<const unsigned char*>(content.data());
     if (!jpeg_begin(&decoder_, &errors_, &progress_, data, content.size())) return failed();
     TROUPE_TRY(check_pixels(decoder_.image_height, decoder_.image_width, most_pixels));
@@ -133,15 +129,17 @@ class JpegDecoder {
     if (components != 1 && components != 3 && components != 4)
       return data_loss("a JPEG file of " + std::to_string(components) + " components");
     if (!jpeg_start(&decoder_, &errors_)) return failed();
-    DecodedImage picture{std::int64_t(decoder_.output_height),
-                         std::int64_t(decoder_.output_width),
-                         decoder_.output_components,
-                         {}};
-    const std::size_t row = std::size_t(picture.width * picture.channels);
-    picture.pixels.resize(row * std::size_t(picture.height));
-    if (!jpeg_rows(&decoder_, &errors_, picture.pixels.data(), row)) return failed();
-    if (picture.channels == 4) return without_inks(picture, decoder_.saw_Adobe_marker);
-    return picture;
+    const std::int64_t height = decoder_.output_height, width = decoder_.output_width;
+    const std::size_t row = std::size_t(width) * std::size_t(decoder_.output_components);
+    if (decoder_.output_components != 4) {
+      TROUPE_TRY(auto* pixels, memory(height, width, decoder_.output_components));
+      return jpeg_rows(&decoder_, &errors_, pixels, row) ? ok_status() : failed();
+    }
+    std::vector<std::uint8_t> inks(row * std::size_t(height));
+    if (!jpeg_rows(&decoder_, &errors_, inks.data(), row)) return failed();
+    TROUPE_TRY(auto* pixels, memory(height, width, 3));
+    without_inks(inks, decoder_.saw_Adobe_marker, pixels);
+    return ok_status();
   }
 
  private:
@@ -160,8 +158,8 @@ bool is_jpeg(std::string_view content) {
   return content.starts_with(std::string_view("\xff\xd8\xff", 3));
 }
 
-Expected<DecodedImage> decode_jpeg(std::string_view content, std::int64_t most_pixels) {
-  return JpegDecoder().decode(content, most_pixels);
+Status decode_jpeg(std::string_view content, std::int64_t most_pixels, PixelMemory memory) {
+  return JpegDecoder().decode(content, most_pixels, memory);
 }
 
 }  // namespace troupe

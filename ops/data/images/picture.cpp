@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "ops/data/images/resize_picture.hpp"
 #include "ops/data/sources/pixels.hpp"
@@ -44,6 +45,38 @@ void put_pixels(const DecodedImage& picture, const data::ImageOptions& options, 
       static_cast<std::uint8_t*>(pixels)[i] = to_byte(resized[i]);
 }
 
+// Memory in `picture`, which gets the size.
+auto allocate_in(DecodedImage& picture) {
+  return [&picture](std::int64_t height, std::int64_t width,
+                    std::int64_t channels) -> Expected<std::uint8_t*> {
+    picture = {height, width, channels, {}};
+    picture.pixels.resize(std::size_t(height * width * channels));
+    return picture.pixels.data();
+  };
+}
+
+// Bytes at the picture's own size. If the channels are the wanted ones, they are decoded where the
+// tensor has them.
+Expected<Tensor> decode_as_it_is(std::string_view content, const data::ImageOptions& options) {
+  std::optional<Tensor> pixels;
+  DecodedImage picture;
+  const auto make = [&](std::int64_t height, std::int64_t width) -> Expected<std::uint8_t*> {
+    TROUPE_TRY(pixels, Tensor::make(DType::u8, Shape{height, width, options.channels}));
+    return pixels->mutable_data<std::uint8_t>();
+  };
+  TROUPE_TRY(decode_picture(content, options.most_pixels,
+                            [&](std::int64_t height, std::int64_t width, std::int64_t channels) {
+                              return channels == options.channels
+                                         ? make(height, width)
+                                         : allocate_in(picture)(height, width, channels);
+                            }));
+  if (pixels) return std::move(*pixels);
+  picture = with_channels(std::move(picture), options.channels);
+  TROUPE_TRY(std::uint8_t * to, make(picture.height, picture.width));
+  std::memcpy(to, picture.pixels.data(), picture.pixels.size());
+  return std::move(*pixels);
+}
+
 Expected<DecodedImage> decoded(std::string_view content, const data::ImageOptions& options) {
   TROUPE_TRY(DecodedImage picture, decode_picture(content, options.most_pixels));
   return with_channels(std::move(picture), options.channels);
@@ -58,10 +91,16 @@ Status check_pixels(std::uint64_t height, std::uint64_t width, std::int64_t most
                    " pixels, and no more than " + std::to_string(most_pixels) + " are allowed");
 }
 
-Expected<DecodedImage> decode_picture(std::string_view content, std::int64_t most_pixels) {
-  if (is_png(content)) return decode_png(content, most_pixels);
-  if (is_jpeg(content)) return decode_jpeg(content, most_pixels);
+Status decode_picture(std::string_view content, std::int64_t most_pixels, PixelMemory memory) {
+  if (is_png(content)) return decode_png(content, most_pixels, memory);
+  if (is_jpeg(content)) return decode_jpeg(content, most_pixels, memory);
   return data_loss("neither a PNG nor a JPEG file");
+}
+
+Expected<DecodedImage> decode_picture(std::string_view content, std::int64_t most_pixels) {
+  DecodedImage picture;
+  TROUPE_TRY(decode_picture(content, most_pixels, allocate_in(picture)));
+  return picture;
 }
 
 DecodedImage with_channels(DecodedImage picture, std::int64_t channels) {
@@ -88,6 +127,7 @@ PartialShape image_shape(const data::ImageOptions& options) {
 }
 
 Expected<Tensor> decode_image_tensor(std::string_view content, const data::ImageOptions& options) {
+  if (options.height == 0 && options.dtype == DType::u8) return decode_as_it_is(content, options);
   TROUPE_TRY(const DecodedImage picture, decoded(content, options));
   const std::int64_t height = options.height == 0 ? picture.height : options.height,
                      width = options.width == 0 ? picture.width : options.width;

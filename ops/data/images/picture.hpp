@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/function_ref.hpp"
 #include "core/tensor.hpp"
 #include "ops/data/decoding.hpp"
 #include "ops/data/stage_text.hpp"
@@ -22,11 +23,16 @@ struct DecodedImage {
 // Decodes a PNG or JPEG file; its first bytes decide which. data_loss for other, damaged or
 // truncated content, and for more than `most_pixels`, before memory is allocated for them.
 Expected<DecodedImage> decode_picture(std::string_view content, std::int64_t most_pixels);
+// The same into memory for height * width * channels components, which `memory` provides when these
+// are known.
+using PixelMemory = FunctionRef<Expected<std::uint8_t*>(std::int64_t height, std::int64_t width,
+                                                        std::int64_t channels)>;
+Status decode_picture(std::string_view content, std::int64_t most_pixels, PixelMemory memory);
 bool is_png(std::string_view content);
 bool is_jpeg(std::string_view content);
 // For content of the respective format.
-Expected<DecodedImage> decode_png(std::string_view content, std::int64_t most_pixels);
-Expected<DecodedImage> decode_jpeg(std::string_view content, std::int64_t most_pixels);
+Status decode_png(std::string_view content, std::int64_t most_pixels, PixelMemory memory);
+Status decode_jpeg(std::string_view content, std::int64_t most_pixels, PixelMemory memory);
 
 // data_loss for a picture without pixels, or with more than allowed.
 Status check_pixels(std::uint64_t height, std::uint64_t width, std::int64_t most_pixels);

@@ -87,24 +87,22 @@ class PngDecoder {
     if (reader_.png != nullptr) png_destroy_read_struct(&reader_.png, &reader_.info, nullptr);
   }
 
-  Expected<DecodedImage> decode(std::int64_t most_pixels) {
+  Status decode(std::int64_t most_pixels, PixelMemory memory) {
     if (reader_.info == nullptr) return resource_exhausted("libpng has no memory");
     if (!png_begin(&reader_)) return failed();
     const std::uint64_t height = png_get_image_height(reader_.png, reader_.info),
                         width = png_get_image_width(reader_.png, reader_.info);
     TROUPE_TRY(check_pixels(height, width, most_pixels));
     if (!png_convert(&reader_)) return failed();
-    DecodedImage picture{
-        std::int64_t(height), std::int64_t(width), png_get_channels(reader_.png, reader_.info), {}};
-    const std::size_t row = png_get_rowbytes(reader_.png, reader_.info);
-    if (picture.channels < 1 || picture.channels > 4 ||
-        row != std::size_t(picture.width * picture.channels))
+    const std::size_t channels = png_get_channels(reader_.png, reader_.info),
+                      row = png_get_rowbytes(reader_.png, reader_.info);
+    if (channels < 1 || channels > 4 || row != width * channels)
       return data_loss("a PNG file of an unknown kind of pixels");
-    picture.pixels.resize(row * height);
+    TROUPE_TRY(auto* pixels,
+               memory(std::int64_t(height), std::int64_t(width), std::int64_t(channels)));
     std::vector<png_bytep> rows(height);
-    for (std::size_t y = 0; y < height; ++y) rows[y] = picture.pixels.data() + y * row;
-    if (!png_rows(&reader_, rows.data())) return failed();
-    return picture;
+    for (std::size_t y = 0; y < height; ++y) rows[y] = pixels + y * row;
+    return png_rows(&reader_, rows.data()) ? ok_status() : failed();
   }
 
  private:
@@ -120,8 +118,8 @@ bool is_png(std::string_view content) {
   return content.starts_with(std::string_view("\x89PNG\r\n\x1a\n", 8));
 }
 
-Expected<DecodedImage> decode_png(std::string_view content, std::int64_t most_pixels) {
-  return PngDecoder(content).decode(most_pixels);
+Status decode_png(std::string_view content, std::int64_t most_pixels, PixelMemory memory) {
+  return PngDecoder(content).decode(most_pixels, memory);
 }
 
 }  // namespace troupe

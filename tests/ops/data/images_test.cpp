@@ -195,6 +195,29 @@ TEST_CASE("channels are added and left out") {
         std::vector<std::uint8_t>{255, 255, 255});
 }
 
+TEST_CASE("a picture at its own size is decoded to bytes of any channels") {
+  const std::string rgb = gradient_pixels(20, 12), grey = gradient_pixels(20, 12, 1),
+                    inks = gradient_pixels(20, 12, 4);
+  for (const std::string& file :
+       {png_file(20, 12, rgb), png_file(20, 12, grey, {.colour = PNG_COLOR_TYPE_GRAY}),
+        png_file(20, 12, inks, {.colour = PNG_COLOR_TYPE_RGBA}), jpeg_file(20, 12, rgb),
+        jpeg_file(20, 12, grey, {.space = JCS_GRAYSCALE, .components = 1}),
+        jpeg_file(20, 12, inks, {.space = JCS_CMYK, .components = 4})})
+    for (const std::int64_t channels : {1, 3, 4}) {
+      const Tensor pixels =
+          decode_image_tensor(file, {.channels = channels, .dtype = DType::u8}).value();
+      CHECK(pixels.shape() == Shape{12, 20, channels});
+      const auto* data = pixels.data<std::uint8_t>();
+      CHECK(std::vector(data, data + pixels.elements()) ==
+            with_channels(decoded_image(file), channels).pixels);
+    }
+  // Cut where its pixels are.
+  const std::string jpeg = jpeg_file(20, 12, rgb);
+  CHECK(
+      decode_image_tensor(jpeg.substr(0, jpeg.size() - 40), {.dtype = DType::u8}).status().code() ==
+      Code::data_loss);
+}
+
 TEST_CASE("a picture is resized to the means of what its pixels cover") {
   DecodedImage image{4, 4, 1, {}};
   for (int i = 0; i < 16; ++i) image.pixels.push_back(std::uint8_t(10 * i));
