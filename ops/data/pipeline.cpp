@@ -27,12 +27,13 @@ std::optional<std::uint64_t> Pipeline::elements() const {
 
 Expected<std::vector<Tensor>> Pipeline::element(std::uint64_t number, Awaited awaited) {
   if (auto end = elements(); end && number >= *end) return dataset_ended(*end);
-  if (auto kept = kept_.extract(number); !kept.empty()) return checked(number, kept.mapped());
+  if (auto kept = kept_.extract(number); !kept.empty())
+    return checked(number, std::move(kept.mapped()));
   TROUPE_TRY(seek(number, awaited));
   if (!pass_) return dataset_ended(*end_);
-  TROUPE_TRY(const auto next, advance());
+  TROUPE_TRY(auto next, advance());
   if (!next) return dataset_ended(*end_);
-  return checked(number, *next);
+  return checked(number, std::move(*next));
 }
 
 // Reads the element at the position and moves past it. Drops the pass at the end, after an error,
@@ -49,9 +50,8 @@ Expected<std::optional<Example>> Pipeline::advance() {
   return next;
 }
 
-Expected<std::vector<Tensor>> Pipeline::checked(std::uint64_t number,
-                                                const Example& element) const {
-  TROUPE_TRY(std::vector<Tensor> values, values_of(element));
+Expected<std::vector<Tensor>> Pipeline::checked(std::uint64_t number, Example element) const {
+  TROUPE_TRY(std::vector<Tensor> values, values_of(std::move(element)));
   if (fits(declared_, values)) return values;
   return invalid_argument("element " + std::to_string(number) + " is " +
                           signature_text(signature_of(values)) + ", not " +

@@ -45,7 +45,7 @@ class Pipeline {
   Expected<std::optional<Example>> advance();
   Status skip_to(std::uint64_t number);
   void keep_until(std::uint64_t number, Awaited awaited);
-  Expected<std::vector<Tensor>> checked(std::uint64_t number, const Example& element) const;
+  Expected<std::vector<Tensor>> checked(std::uint64_t number, Example element) const;
   void remember();
 
   StagePtr last_;

@@ -66,8 +66,8 @@ std::size_t run_length(std::span<const Example> examples, std::size_t begin) {
 
 }  // namespace
 
-Expected<std::vector<Tensor>> values_of(const Example& example) {
-  if (example.source == nullptr) return example.values;
+Expected<std::vector<Tensor>> values_of(Example example) {
+  if (example.source == nullptr) return std::move(example.values);
   TROUPE_TRY(std::vector<Tensor> values, stack({&example, 1}));
   const Signature& signature = example.source->signature();
   for (std::size_t c = 0; c < values.size(); ++c)

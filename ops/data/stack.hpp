@@ -9,7 +9,7 @@
 namespace troupe {
 
 // The values of an example; reads them from its source if needed.
-Expected<std::vector<Tensor>> values_of(const Example& example);
+Expected<std::vector<Tensor>> values_of(Example example);
 
 // One tensor per component, with the examples along dimension 0. invalid_argument if shapes differ.
 // REQUIRES: at least one example.

@@ -35,7 +35,11 @@ class RecordsCursor final : public Cursor {
         if (!stream_->goes_on()) end_of_file();
         return found.status();
       }
-      if (*found) return std::optional(std::vector<Tensor>{std::move(value)});
+      if (*found) {
+        std::optional<std::vector<Tensor>> values(std::in_place);
+        values->push_back(std::move(value));
+        return values;
+      }
       end_of_file();
     }
   }
