@@ -4,19 +4,19 @@
 
 namespace troupe {
 
-Status append_bytes(std::string& out, std::size_t bytes,
+Status append_bytes(std::string& out, std::size_t bytes, std::size_t more,
                     FunctionRef<Status(std::span<char>)> fill) {
   const std::size_t before = out.size();
 #ifdef __cpp_lib_string_resize_and_overwrite
   Status status;
-  out.resize_and_overwrite(before + bytes, [&](char* data, std::size_t) {
-    status = fill({data + before, bytes});
+  out.resize_and_overwrite(before + bytes + more, [&](char* data, std::size_t) {
+    status = fill({data + before, bytes + more});
     return status.ok() ? before + bytes : before;
   });
 #else
-  out.resize(before + bytes);
+  out.resize(before + bytes + more);
   Status status = fill(std::span(out).subspan(before));
-  if (!status.ok()) out.resize(before);
+  out.resize(status.ok() ? before + bytes : before);
 #endif
   return status;
 }

@@ -9,7 +9,9 @@
 
 namespace troupe {
 
-// Appends `bytes` bytes, which `fill` writes. After an error of it the string is as it was before.
-Status append_bytes(std::string& out, std::size_t bytes, FunctionRef<Status(std::span<char>)> fill);
+// Appends `bytes` bytes, which `fill` writes, and `more` behind them that are only lent to it.
+// After an error of it the string is as it was before.
+Status append_bytes(std::string& out, std::size_t bytes, std::size_t more,
+                    FunctionRef<Status(std::span<char>)> fill);
 
 }  // namespace troupe

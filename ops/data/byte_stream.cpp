@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "ops/data/append_bytes.hpp"
 
@@ -124,30 +125,35 @@ Status ByteStream::refill() {
   return ok_status();
 }
 
-// A part of the next bytes of a plain file, when the buffer is empty. Behind the last part it reads
-// a little more into the buffer: what begins there is often looked at next.
-Expected<std::uint64_t> ByteStream::read_directly(std::uint64_t bytes, std::string& out) {
-  const std::uint64_t part = std::min({bytes, std::uint64_t{kDirectPart}, file_->size() - read_});
-  const std::uint64_t more =
-      part < bytes ? 0 : std::min<std::uint64_t>(kFirstPart, file_->size() - read_ - part);
-  TROUPE_TRY(append_bytes(out, std::size_t(part), [&](std::span<char> to) {
-    return file_->read_both_at(read_, to, std::span(buffer_).first(std::size_t(more)));
+// A part of the next bytes of a plain file, when the buffer is empty. What is wanted behind the
+// last part comes with it, and goes into the buffer.
+Expected<std::uint64_t> ByteStream::read_directly(std::uint64_t bytes, std::string& out,
+                                                  std::size_t ahead) {
+  const std::uint64_t left = file_->size() - read_;
+  const auto part = std::size_t(std::min({bytes, std::uint64_t{kDirectPart}, left}));
+  const auto more = part < bytes ? 0 : std::size_t(std::min<std::uint64_t>(ahead, left - part));
+  TROUPE_TRY(append_bytes(out, part, more, [&](std::span<char> to) {
+    TROUPE_TRY(file_->read_at(read_, to));
+    std::memcpy(buffer_.data(), to.data() + part, more);
+    return ok_status();
   }));
   read_ += part + more;
   offset_ += part;
   begin_ = 0;
-  end_ = std::size_t(more);
+  end_ = more;
   part_ = kFirstPart;
   return part;
 }
 
-Expected<std::uint64_t> ByteStream::read(std::uint64_t bytes, std::string& out, Part each) {
+Expected<std::uint64_t> ByteStream::read(std::uint64_t bytes, std::string& out, Part each,
+                                         std::size_t ahead) {
+  ahead = bytes < kFirstPart ? 0 : std::min(ahead, kFirstPart);
   // Of packed content nobody knows how much there is.
   const std::uint64_t known = (end_ - begin_) + (inflater_ ? 0 : file_->size() - read_);
-  out.reserve(out.size() + std::size_t(std::min(bytes, known)));
+  out.reserve(out.size() + std::size_t(std::min(bytes, known)) + ahead);
   for (std::uint64_t left = bytes; left > 0;) {
     if (begin_ == end_ && !inflater_ && left >= kFirstPart) {
-      TROUPE_TRY(const std::uint64_t part, read_directly(left, out));
+      TROUPE_TRY(const std::uint64_t part, read_directly(left, out, ahead));
       if (part == 0) return bytes - left;
       each(std::string_view(out).substr(out.size() - std::size_t(part)));
       left -= part;

@@ -43,9 +43,11 @@ class ByteStream {
   Expected<std::uint64_t> read(std::uint64_t bytes, std::string& out) {
     return read(bytes, out, [](std::string_view) {});
   }
-  // Also tells each part while the processor has it near.
+  // Also tells each part while the processor has it near. The next read will be of `ahead` bytes:
+  // it finds them, where one call of the kernel can read both.
   using Part = FunctionRef<void(std::string_view)>;
-  Expected<std::uint64_t> read(std::uint64_t bytes, std::string& out, Part each);
+  Expected<std::uint64_t> read(std::uint64_t bytes, std::string& out, Part each,
+                               std::size_t ahead = 0);
   // Skips bytes, in a plain file without reading.
   Expected<std::uint64_t> skip(std::uint64_t bytes);
   std::uint64_t offset() const { return offset_; }  // of the next byte, in the content
@@ -54,7 +56,7 @@ class ByteStream {
  private:
   explicit ByteStream(DataFilePtr file);
   Status refill();
-  Expected<std::uint64_t> read_directly(std::uint64_t bytes, std::string& out);
+  Expected<std::uint64_t> read_directly(std::uint64_t bytes, std::string& out, std::size_t ahead);
 
   DataFilePtr file_;
   std::unique_ptr<Inflater> inflater_;  // of packed content

@@ -22,12 +22,6 @@ class DataFile {
   // Fills `out` with the bytes at `offset`. An error if the file ends earlier, which names the
   // file; failed_precondition if it has become shorter.
   virtual Status read_at(std::uint64_t offset, std::span<char> out) const = 0;
-  // Fills `first`, and `second` with what follows.
-  virtual Status read_both_at(std::uint64_t offset, std::span<char> first,
-                              std::span<char> second) const {
-    TROUPE_TRY(read_at(offset, first));
-    return second.empty() ? ok_status() : read_at(offset + first.size(), second);
-  }
   // Closes the file until the next read, which fails with failed_precondition if the file has been
   // replaced or changed in between.
   virtual void rest() const {}

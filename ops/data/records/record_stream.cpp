@@ -83,7 +83,9 @@ Expected<bool> RecordStream::next(std::string& record) {
   }
   std::string tail;
   RecordChecksum checksum;
-  const auto n = stream_.read(*length, record, [&](std::string_view part) { checksum.add(part); });
+  const auto n = stream_.read(
+      *length, record, [&](std::string_view part) { checksum.add(part); },
+      kRecordTail + kRecordHead);
   const auto rest = n.ok() ? stream_.read(kRecordTail, tail) : n;
   if (!rest.ok()) return broken(rest.status());
   if (*n < *length || *rest < kRecordTail) return ends_early();

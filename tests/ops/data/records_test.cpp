@@ -433,11 +433,6 @@ class ReadCounted final : public DataFile {
     bytes_ += out.size();
     return file_->read_at(offset, out);
   }
-  Status read_both_at(std::uint64_t offset, std::span<char> first,
-                      std::span<char> second) const override {
-    bytes_ += first.size() + second.size();
-    return file_->read_both_at(offset, first, second);
-  }
 
  private:
   DataFilePtr file_;
@@ -464,8 +459,11 @@ TEST_CASE("a stream that is read and skipped in parts of any size has the bytes 
         REQUIRE(stream.skip(n).value() == there);
       } else {
         std::string out = "kept", parts;
-        REQUIRE(stream.read(n, out, [&](std::string_view part) { parts += part; }).value() ==
-                there);
+        const std::size_t ahead = random.below(3) * random.below(2000);
+        REQUIRE(stream
+                    .read(
+                        n, out, [&](std::string_view part) { parts += part; }, ahead)
+                    .value() == there);
         REQUIRE(out == "kept" + content.substr(at, there));
         REQUIRE(parts == content.substr(at, there));
       }
@@ -475,6 +473,27 @@ TEST_CASE("a stream that is read and skipped in parts of any size has the bytes 
     }
     std::string rest;
     CHECK(stream.read(1, rest).value() == 0);
+  }
+}
+
+TEST_CASE("a part of a file is read to any address") {
+  constexpr std::uint64_t kSeed = 37;
+  Random random(kSeed);
+  INFO("seed " << kSeed);
+  std::string content(300'000, '\0');
+  for (char& byte : content) byte = char(random());
+  const DataDirectory files;
+  const DataFilePtr file = open_local_file(files.write("bytes", content)).value();
+  std::vector<char> memory(content.size() + 8192);
+  for (std::size_t behind = 0; behind < 4096; behind += behind < 80 ? 1 : 97) {
+    const std::size_t offset = random.below(5000), bytes = random.below(200'000);
+    const auto page = reinterpret_cast<std::uintptr_t>(memory.data());
+    char* const to = memory.data() + (offset + behind - page) % 4096;
+    CAPTURE(behind);
+    REQUIRE(file->read_at(offset, {to, bytes}).ok());
+    REQUIRE(std::string_view(to, bytes) == std::string_view(content).substr(offset, bytes));
+    const Status beyond = file->read_at(content.size() - 20'000, {to, 20'001});
+    REQUIRE(beyond.code() == Code::failed_precondition);
   }
 }
 
