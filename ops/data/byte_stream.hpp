@@ -38,6 +38,14 @@ class ByteStream {
     begin_ += bytes;
     offset_ += bytes;
   }
+  // The next `bytes` bytes if the buffer has them, which are consumed; otherwise none, and they are
+  // left. Valid as a chunk is. REQUIRES: bytes > 0.
+  std::string_view take_near(std::size_t bytes) {
+    if (end_ - begin_ < bytes) return {};
+    const std::string_view found(buffer_.data() + begin_, bytes);
+    consume(bytes);
+    return found;
+  }
   // Appends the next `bytes` bytes to `out`, or all that are left; returns how many. Allocates only
   // for bytes that exist.
   Expected<std::uint64_t> read(std::uint64_t bytes, std::string& out) {

@@ -60,11 +60,15 @@ Expected<std::optional<std::uint64_t>> RecordStream::begin() {
   record_ = next_++;
   offset_ = stream_.offset();
   goes_on_ = false;
-  std::string head;
-  const auto n = stream_.read(kRecordHead, head);
-  if (!n.ok()) return broken(n.status());
-  if (*n == 0) return std::optional<std::uint64_t>();
-  if (*n < kRecordHead) return ends_early();
+  std::string room;
+  std::string_view head = stream_.take_near(kRecordHead);
+  if (head.empty()) {
+    const auto n = stream_.read(kRecordHead, room);
+    if (!n.ok()) return broken(n.status());
+    if (*n == 0) return std::optional<std::uint64_t>();
+    if (*n < kRecordHead) return ends_early();
+    head = room;
+  }
   const auto length = record_length(head);
   if (!length) return wrong("its length has another checksum: damaged, or no TFRecord file");
   return length;
@@ -81,14 +85,20 @@ Expected<bool> RecordStream::next(std::string& record) {
     return wrong(std::to_string(*length) + " bytes, and no more than " + std::to_string(most_) +
                  " are allowed");
   }
-  std::string tail;
   RecordChecksum checksum;
   const auto n = stream_.read(
       *length, record, [&](std::string_view part) { checksum.add(part); },
       kRecordTail + kRecordHead);
-  const auto rest = n.ok() ? stream_.read(kRecordTail, tail) : n;
-  if (!rest.ok()) return broken(rest.status());
-  if (*n < *length || *rest < kRecordTail) return ends_early();
+  if (!n.ok()) return broken(n.status());
+  if (*n < *length) return ends_early();
+  std::string room;
+  std::string_view tail = stream_.take_near(kRecordTail);
+  if (tail.empty()) {
+    const auto rest = stream_.read(kRecordTail, room);
+    if (!rest.ok()) return broken(rest.status());
+    if (*rest < kRecordTail) return ends_early();
+    tail = room;
+  }
   if (ends_record(checksum, tail)) return true;
   goes_on_ = true;
   return wrong("its content has another checksum");
