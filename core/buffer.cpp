@@ -7,15 +7,31 @@
 namespace troupe {
 namespace {
 
+// The C library keeps small pieces of memory that are free at hand, but for aligned ones looks
+// elsewhere, several times as long. So small ones are aligned here: the byte before one says how
+// far behind the library's it begins.
+constexpr std::size_t kMostSmall = 512;
+static_assert(kBufferAlignment < 256);
+
 class HeapAllocator final : public Allocator {
  public:
   void* allocate(std::size_t bytes) override {
     // Beyond this, rounding up to the alignment may wrap around in the C library.
     if (bytes > std::size_t{1} << 62) return nullptr;
     const std::size_t whole = (bytes / kBufferAlignment + 1) * kBufferAlignment;
-    return std::aligned_alloc(kBufferAlignment, whole);
+    if (bytes > kMostSmall) return std::aligned_alloc(kBufferAlignment, whole);
+    auto* memory = static_cast<unsigned char*>(std::malloc(whole + kBufferAlignment));
+    if (memory == nullptr) return nullptr;
+    const std::size_t behind =
+        kBufferAlignment - reinterpret_cast<std::uintptr_t>(memory) % kBufferAlignment;
+    memory[behind - 1] = static_cast<unsigned char>(behind);
+    return memory + behind;
   }
-  void deallocate(void* data, std::size_t) noexcept override { std::free(data); }
+  void deallocate(void* data, std::size_t bytes) noexcept override {
+    if (data == nullptr) return;
+    auto* memory = static_cast<unsigned char*>(data);
+    std::free(bytes <= kMostSmall ? memory - memory[-1] : memory);
+  }
 };
 
 // Small ones, of which a step makes many, have their count in front of their bytes: one piece of

@@ -61,6 +61,26 @@ TEST_CASE("a buffer goes back to its allocator with the last reference") {
   }
 }
 
+TEST_CASE("memory of every small size is aligned, apart from others, and given back whole") {
+  struct Piece {
+    unsigned char* data;
+    std::size_t bytes;
+  };
+  std::vector<Piece> pieces;
+  for (std::size_t bytes = 0; bytes <= 1200; ++bytes) {
+    pieces.push_back({static_cast<unsigned char*>(heap_allocator().allocate(bytes)), bytes});
+    REQUIRE(pieces.back().data != nullptr);
+    REQUIRE(reinterpret_cast<std::uintptr_t>(pieces.back().data) % kBufferAlignment == 0);
+    std::memset(pieces.back().data, int(bytes % 251), bytes);
+  }
+  for (const Piece& piece : pieces)
+    for (std::size_t i = 0; i < piece.bytes; ++i) REQUIRE(piece.data[i] == piece.bytes % 251);
+  for (std::size_t i = 0; i < pieces.size(); i += 2)
+    heap_allocator().deallocate(pieces[i].data, pieces[i].bytes);
+  for (std::size_t i = 1; i < pieces.size(); i += 2)
+    heap_allocator().deallocate(pieces[i].data, pieces[i].bytes);
+}
+
 TEST_CASE("an empty buffer is a buffer") {
   CountingAllocator allocator;
   Buffer b = Buffer::allocate(allocator, 0).value();
