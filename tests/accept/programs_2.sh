@@ -12,6 +12,7 @@ if [[ ${ONLY:-values} == values ]]; then
   expect "ops compute what PyTorch, NumPy and SciPy do" cases ops \
     "functions of numbers*,arrays are rearranged*,segments are folded*,linear algebra computes*,networks and pictures*,losses compute*,optimizers make*,complex numbers*"
   expect "each op, with every hostile number" cases ops "each op that programs of others use*"
+  expect "each op that takes complex numbers" cases ops "each op that takes complex numbers*"
   figure "bytes of the numbers" "$(cat tests/golden/ops/*.txt | wc -c)"
   if ((peer)); then
     mkdir "$scratch/ops"
