@@ -1,7 +1,6 @@
 // Programs whose workers are the same program once more, as processes of their own.
 #include <doctest/doctest.h>
 
-#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
@@ -40,14 +39,10 @@ TEST_CASE("a master survives a worker that dies as the job starts") {
 }
 
 TEST_CASE("a worker takes the level of its master, which knows of fewer instructions") {
-  const auto built = [](const std::string& level) {
-    return std::filesystem::exists(build_dir() + "/lib/libtroupe_ops_" + level + ".so");
-  };
   const std::vector<std::string> train = {"train", "mnist-softmax", "--examples", "256", "--steps",
                                           "3",     "--quiet",       "--output",   "json"};
   int tried = 0;
-  for (const std::string level : {"v2", "v3", "v4"}) {
-    if (!built(level)) continue;
+  for (const std::string& level : words_of(TROUPE_TESTED_LEVELS)) {
     CAPTURE(level);
     std::unique_ptr<RunningCommand> alone, master;
     {
