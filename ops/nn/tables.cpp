@@ -55,7 +55,8 @@ PartitionedVariable partitioned_variable(std::string_view name, const Shape& sha
   std::vector<Variable> parts;
   for (std::int64_t p = 0; p < options.shards; ++p) {
     const PartRows rows = rows_of_part(shape.dim(0), options.shards, options.how, p);
-    const std::string own = fmt::format("{}/part_{}", name, p);
+    const std::string own =
+        fmt::format("{}/{}_{}", name, options.how == Partition::mod ? "part" : "block", p);
     parts.push_back(
         make(options.shards == 1 ? name : std::string_view(own), with_rows(shape, rows.count)));
   }

@@ -33,7 +33,8 @@ class PartitionedVariable {
  public:
   PartitionedVariable() = default;
 
-  // "NAME/part_0" and so on; the variable itself where there is one.
+  // "NAME/part_0" and so on, "NAME/block_0" for div, so that neither is restored as the other; the
+  // variable itself where there is one.
   const std::vector<Variable>& parts() const { return parts_; }
   const PartialShape& shape() const { return shape_; }
   // All rows in their order, brought together.
