@@ -4,7 +4,6 @@
 
 #include <fstream>
 
-#include "ops/data/records/crc32c.hpp"
 #include "ops/data/records/record_frame.hpp"
 #include "ops/data/records/record_stream.hpp"
 #include "tests/ops/data/gzip.hpp"
@@ -69,35 +68,6 @@ TEST_CASE("a frame is what TensorFlow writes") {
   CHECK(ends_record(abc, frame.substr(15)));
   CHECK_FALSE(ends_record(abd, frame.substr(15)));
   CHECK_FALSE(record_length(std::string(12, '\0')));
-}
-
-TEST_CASE("the checksum of bytes of any length is the same in any parts, at any address") {
-  // Bit by bit, as CRC32C is defined.
-  const auto plainly = [](std::uint32_t crc, std::string_view bytes) {
-    for (const char byte : bytes) {
-      crc ^= std::uint8_t(byte);
-      for (int i = 0; i < 8; ++i) crc = (crc >> 1) ^ ((crc & 1) ? 0x82f63b78u : 0);
-    }
-    return crc;
-  };
-  constexpr std::uint64_t kSeed = 41;
-  Random random(kSeed);
-  INFO("seed " << kSeed);
-  std::string content(400'000, '\0');
-  for (char& byte : content) byte = char(random());
-  std::vector<std::size_t> lengths{16'383, 16'384, 16'385, 16'384 + 336, 399'000};
-  for (int i = 0; i < 40; ++i)
-    lengths.push_back(random.below(std::uint64_t{1} << random.below(19)));
-  for (const std::size_t length : lengths) {
-    const std::string_view bytes = std::string_view(content).substr(random.below(100), length);
-    const auto before = std::uint32_t(random());
-    const std::size_t first = random.below(length + 1);
-    CAPTURE(length);
-    CAPTURE(first);
-    const std::uint32_t want = plainly(before, bytes);
-    REQUIRE(crc32c(before, bytes) == want);
-    REQUIRE(crc32c(crc32c(before, bytes.substr(0, first)), bytes.substr(first)) == want);
-  }
 }
 
 TEST_CASE("records are read as they were written, packed in any way") {
