@@ -208,6 +208,10 @@ struct WithoutComplexGolden {
 inline constexpr const char* kPasses = "passes a tensor on, whatever is in it";
 inline constexpr const char* kShapeAlone = "sees the shape alone";
 inline constexpr const char* kIsGradient = "the gradient of another op, whose goldens compare it";
+inline constexpr const char* kAddsGradient =
+    "adds the gradient of another op to a sum; rows of the conformance test compare it";
+inline constexpr const char* kIsSecondGradient =
+    "part of a second derivative; rows of the conformance test compare it";
 inline constexpr const char* kLists = "holds tensors in a list, whatever is in them";
 
 inline constexpr WithoutComplexGolden kWithoutComplexGolden[] = {
@@ -237,18 +241,18 @@ inline constexpr WithoutComplexGolden kWithoutComplexGolden[] = {
     {"Shape", kShapeAlone},
     {"Size", kShapeAlone},
     {"ZerosLike", kShapeAlone},
-    {"GatherAdd", kIsGradient},
+    {"GatherAdd", kAddsGradient},
     {"PowGradBase", kIsGradient},
     {"PowGradExponent", kIsGradient},
-    {"ProdGradAlong", kIsGradient},
+    {"ProdGradAlong", kIsSecondGradient},
     {"ScatterAlong", kIsGradient},
-    {"SliceAdd", kIsGradient},
+    {"SliceAdd", kAddsGradient},
     {"Spread", kIsGradient},
-    {"StridedSliceAdd", kIsGradient},
+    {"StridedSliceAdd", kAddsGradient},
     {"SumToShape", kIsGradient},
     {"ListEmpty", kLists},
     {"ListGet", kLists},
-    {"ListGetAdd", kLists},
+    {"ListGetAdd", "adds the gradient of an element to a list, as tests of lists compare in f64"},
     {"ListPop", kLists},
     {"ListPush", kLists},
     {"ListSet", kLists},
