@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <mutex>
+#include <new>
 
 #include "core/descriptor.hpp"
 
@@ -73,9 +75,11 @@ class LocalFile final : public DataFile {
 
   Status read_at(std::uint64_t offset, std::span<char> out) const override {
     TROUPE_TRY(const auto descriptor, opened());
-    return out.size() > kFew && copies_slowly(offset, out.data())
-               ? read_by_detour(descriptor->get(), offset, out)
-               : read_all(descriptor->get(), offset, out);
+    const std::uint64_t end = offset + out.size();
+    if (out.size() > kFew && copies_slowly(offset, out.data()))
+      if (const std::unique_ptr<char[]> memory{new (std::nothrow) char[kDetour + kPage]})
+        return read_by_detour(descriptor->get(), offset, out, end, memory.get());
+    return read_part(descriptor->get(), offset, out, end);
   }
 
   void rest() const override {
@@ -96,8 +100,9 @@ class LocalFile final : public DataFile {
     return descriptor_;
   }
 
-  Status read_all(int descriptor, std::uint64_t offset, std::span<char> out) const {
-    const std::uint64_t end = offset + out.size();
+  // Of a read up to `end`, which an error names.
+  Status read_part(int descriptor, std::uint64_t offset, std::span<char> out,
+                   std::uint64_t end) const {
     while (!out.empty()) {
       const ssize_t n = ::pread(descriptor, out.data(), out.size(), off_t(offset));
       if (n < 0 && errno == EINTR) continue;
@@ -109,15 +114,14 @@ class LocalFile final : public DataFile {
     return ok_status();
   }
 
-  Status read_by_detour(int descriptor, std::uint64_t offset, std::span<char> out) const {
-    const auto memory = std::make_unique_for_overwrite<char[]>(kDetour + kPage);
+  Status read_by_detour(int descriptor, std::uint64_t offset, std::span<char> out,
+                        std::uint64_t end, char* memory) const {
     // Where neither what arrives is copied slowly nor what leaves.
     char* const detour =
-        memory.get() +
-        (offset + 2 * kSlowly - reinterpret_cast<std::uintptr_t>(memory.get())) % kPage;
+        memory + (offset + 2 * kSlowly - reinterpret_cast<std::uintptr_t>(memory)) % kPage;
     while (!out.empty()) {
       const std::span part = out.first(std::min(out.size(), kDetour));
-      TROUPE_TRY(read_all(descriptor, offset, {detour, part.size()}));
+      TROUPE_TRY(read_part(descriptor, offset, {detour, part.size()}, end));
       std::memcpy(part.data(), detour, part.size());
       offset += part.size();
       out = out.subspan(part.size());

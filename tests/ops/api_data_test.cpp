@@ -206,6 +206,27 @@ TEST_CASE("a read behind the end of a file fails alike, on a disk and in memory"
   }
 }
 
+TEST_CASE("a large read behind the end of a file fails alike, wherever its memory lies") {
+  const DataDirectory dir;
+  const std::string content(100'000, 'a');
+  (void)dir.write("long", content);
+  const DataFilePtr files[] = {open_local_file(dir.path("long")).value(),
+                               memory_file(dir.path("long"), content)};
+  constexpr std::size_t kPage = 4096, kBytes = 200'000;
+  std::vector<char> memory(kBytes + 2 * kPage);
+  char* const page =
+      memory.data() + (kPage - reinterpret_cast<std::uintptr_t>(memory.data()) % kPage);
+  for (const DataFilePtr& file : files)
+    for (const std::size_t behind : {0, 1, 16, 31, 32}) {
+      CAPTURE(behind);
+      const std::span<char> out(page + behind, kBytes);
+      const Status status = file->read_at(0, out);
+      CHECK(status.message() == "file '" + dir.path("long") + "' ends before byte 200000");
+      REQUIRE(file->read_at(0, out.first(content.size())).ok());
+      CHECK(std::string(out.data(), content.size()) == content);
+    }
+}
+
 TEST_CASE("gzip content is unpacked up to a limit, and damage is found") {
   auto unpack = [](const std::string& content, std::uint64_t most = 1'000'000) {
     return read_content(memory_file("x", content), most);

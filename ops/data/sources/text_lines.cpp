@@ -64,8 +64,8 @@ class TextLinesCursor final : public Cursor {
       const std::size_t end = chunk.find('\n');
       const std::size_t n = std::min(end, chunk.size());
       if (line.size() + n > kLongestTextLine)
-        return data_loss(origin_.text() + ": a line of more than " + std::to_string(kLongestTextLine) +
-                         " bytes");
+        return data_loss(origin_.text() + ": a line of more than " +
+                         std::to_string(kLongestTextLine) + " bytes");
       line.append(chunk.substr(0, n));
       stream_->consume(end == std::string_view::npos ? n : n + 1);
       if (end == std::string_view::npos) continue;
