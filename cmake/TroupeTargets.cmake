@@ -18,7 +18,7 @@ function(troupe_unity target)
   if(NOT TROUPE_UNITY)
     return()
   endif()
-  set(most 20)    # files of one folder in a group
+  set(most 20)    # files of one folder in a group, about
   set(shared 10)  # of several folders, whose names may meet
   get_target_property(files ${target} SOURCES)
   set(folders)

@@ -79,7 +79,7 @@ TEST_CASE("a fault that cannot be done is no fault that was survived") {
   const Folder folder;
   const Ended ended = troupe_command("chaos --trials 1 --faults nan --folder " + folder.path +
                                      " -- " + troupe_program() +
-                                     " train mnist-softmax --examples 64 --steps 800 --threads 1 "
+                                     " train mnist-softmax --examples 64 --steps 2000 --threads 1 "
                                      "--checkpoint-every 20");
   CHECK(ended.code == 1);
   CHECK_MESSAGE(contains(ended.out, "BAD not done: the program does not catch SIGUSR2"), ended.out);
