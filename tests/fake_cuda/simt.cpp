@@ -58,6 +58,13 @@ char* map_memory(std::size_t bytes) {
   if (p == MAP_FAILED) std::abort();
   return static_cast<char*>(p);
 }
+// What comes to lie there next is nobody's poison.
+void unmap_memory(char* memory, std::size_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
+#endif
+  munmap(memory, bytes);
+}
 
 struct Fiber {
   Fiber() = default;
@@ -68,7 +75,7 @@ struct Fiber {
 #if defined(__SANITIZE_THREAD__) || defined(TROUPE_SIMT_TSAN)
     __tsan_destroy_fiber(tsan);
 #endif
-    munmap(stack - kGuard, kStack + kGuard);
+    unmap_memory(stack - kGuard, kStack + kGuard);
   }
 
   void* top = nullptr;
@@ -102,7 +109,7 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
   ~Machine() {
-    if (region_) munmap(region_, kRegion);
+    if (region_) unmap_memory(region_, kRegion);
   }
   void run(const Launch& launch, void (*body)(const void*), const void* args);
   void meet_block(Place at);
@@ -313,7 +320,7 @@ void* Machine::memory(const void* key, std::size_t bytes) {
 // Blocks have no order: under tsan each has memory of its own, or it would see races.
 void Machine::begin_block() {
   if (!region_ || region_used_ + kBlockMemory > kRegion) {
-    if (region_) munmap(region_, kRegion);
+    if (region_) unmap_memory(region_, kRegion);
     region_ = map_memory(kRegion);
     region_used_ = 0;
   }
