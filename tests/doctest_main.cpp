@@ -12,3 +12,9 @@ extern "C" const char* __asan_default_options();
 extern "C" const char* __tsan_default_options();
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
+
+// What NVIDIA's libraries keep for themselves, where a machine has them.
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:/usr/local/cuda\nleak:/nvidia/\n";
+}
