@@ -38,10 +38,13 @@ class ByteStream {
     begin_ += bytes;
     offset_ += bytes;
   }
-  // The next `bytes` bytes if the buffer has them, which are consumed; otherwise none, and they are
-  // left. Valid as a chunk is. REQUIRES: bytes > 0.
-  std::string_view take_near(std::size_t bytes) {
-    if (end_ - begin_ < bytes) return {};
+  // The next `bytes` bytes, or all that are left: where the buffer has them, valid as a chunk is,
+  // or else read into `room`, which is empty.
+  Expected<std::string_view> take(std::size_t bytes, std::string& room) {
+    if (end_ - begin_ < bytes) {
+      TROUPE_TRY(read(bytes, room));
+      return std::string_view(room);
+    }
     const std::string_view found(buffer_.data() + begin_, bytes);
     consume(bytes);
     return found;

@@ -61,15 +61,11 @@ Expected<std::optional<std::uint64_t>> RecordStream::begin() {
   offset_ = stream_.offset();
   goes_on_ = false;
   std::string room;
-  std::string_view head = stream_.take_near(kRecordHead);
-  if (head.empty()) {
-    const auto n = stream_.read(kRecordHead, room);
-    if (!n.ok()) return broken(n.status());
-    if (*n == 0) return std::optional<std::uint64_t>();
-    if (*n < kRecordHead) return ends_early();
-    head = room;
-  }
-  const auto length = record_length(head);
+  const auto head = stream_.take(kRecordHead, room);
+  if (!head.ok()) return broken(head.status());
+  if (head->empty()) return std::optional<std::uint64_t>();
+  if (head->size() < kRecordHead) return ends_early();
+  const auto length = record_length(*head);
   if (!length) return wrong("its length has another checksum: damaged, or no TFRecord file");
   return length;
 }
@@ -92,14 +88,10 @@ Expected<bool> RecordStream::next(std::string& record) {
   if (!n.ok()) return broken(n.status());
   if (*n < *length) return ends_early();
   std::string room;
-  std::string_view tail = stream_.take_near(kRecordTail);
-  if (tail.empty()) {
-    const auto rest = stream_.read(kRecordTail, room);
-    if (!rest.ok()) return broken(rest.status());
-    if (*rest < kRecordTail) return ends_early();
-    tail = room;
-  }
-  if (ends_record(checksum, tail)) return true;
+  const auto tail = stream_.take(kRecordTail, room);
+  if (!tail.ok()) return broken(tail.status());
+  if (tail->size() < kRecordTail) return ends_early();
+  if (ends_record(checksum, *tail)) return true;
   goes_on_ = true;
   return wrong("its content has another checksum");
 }
