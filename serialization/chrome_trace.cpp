@@ -218,12 +218,16 @@ void Writer::lay_out(Line& line) {
   std::stable_sort(line.spans.begin(), line.spans.end(), [](const Placed& a, const Placed& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   });
-  std::vector<std::vector<std::int64_t>> rows;  // ends of the spans that are open
+  std::vector<std::vector<const Placed*>> rows;  // the spans that are open
   for (Placed& placed : line.spans) {
     if (placed.row == kLeftOut) continue;
-    auto fits = [&](std::vector<std::int64_t>& open) {
-      while (!open.empty() && open.back() <= placed.begin) open.pop_back();
-      return open.empty() || open.back() >= placed.end;
+    // The end of a flow would belong to a span inside that begins with it.
+    const auto hides_flow_of = [&](const Placed& outer) {
+      return outer.flow != 0 && outer.begin == placed.begin;
+    };
+    const auto fits = [&](std::vector<const Placed*>& open) {
+      while (!open.empty() && open.back()->end <= placed.begin) open.pop_back();
+      return open.empty() || (open.back()->end >= placed.end && !hides_flow_of(*open.back()));
     };
     const auto row = std::find_if(rows.begin(), rows.end(), fits);
     placed.row = std::size_t(row - rows.begin());
@@ -231,9 +235,9 @@ void Writer::lay_out(Line& line) {
       ++left_out_;
       broken_.insert(placed.flow);
     } else if (row == rows.end()) {
-      rows.push_back({placed.end});
+      rows.push_back({&placed});
     } else {
-      row->push_back(placed.end);
+      row->push_back(&placed);
     }
   }
   line.rows = rows.size();

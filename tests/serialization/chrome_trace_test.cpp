@@ -48,7 +48,7 @@ Timeline job(std::vector<Track> master, std::vector<Track> worker, std::int64_t 
 }
 
 struct Slice {
-  std::string name;
+  std::string name, category;
   std::int64_t begin, end;  // 1/8 us, exact
 };
 using Thread = std::pair<int, int>;  // pid, tid
@@ -68,7 +68,8 @@ struct Picture {
       if (ph == "X") {
         CHECK(grid(e["ts"]) >= 0);
         CHECK(grid(e["dur"]) >= 0);
-        slices[thread].push_back({e["name"], grid(e["ts"]), grid(e["ts"]) + grid(e["dur"])});
+        slices[thread].push_back(
+            {e["name"], e["cat"], grid(e["ts"]), grid(e["ts"]) + grid(e["dur"])});
       } else if (ph == "s" || ph == "f") {
         CHECK((ph == "s" || e["bp"] == "e"));
         CHECK(flows[e["id"]].emplace(ph, std::pair{thread, grid(e["ts"])}).second);
@@ -97,10 +98,13 @@ struct Picture {
       REQUIRE(ends.size() == 2);
       CHECK(ends.at("s").second <= ends.at("f").second);
       for (const auto& [_, end] : ends) {
+        // The innermost span that is open there belongs to a message.
         const auto& on = slices[end.first];
-        CHECK(std::any_of(on.begin(), on.end(), [at = end.second](const Slice& s) {
+        const auto it = std::find_if(on.rbegin(), on.rend(), [at = end.second](const Slice& s) {
           return s.begin <= at && at < s.end;
-        }));
+        });
+        REQUIRE(it != on.rend());
+        CHECK((it->category == "send" || it->category == "receive"));
       }
     }
   }
@@ -217,6 +221,20 @@ TEST_CASE("of spans that begin and end together the one recorded last is around 
   CHECK(on[1].name == "m");
 }
 
+TEST_CASE("an arrow belongs to its message, whatever else begins at that moment") {
+  const std::vector<Span> bursts = {span("short", 100, 105, Span::Kind::burst),
+                                    span("alike", 100, 110, Span::Kind::burst),
+                                    span("long", 100, 120, Span::Kind::burst)};
+  for (std::size_t before = 0; before <= bursts.size(); ++before) {
+    std::vector<Span> spans = bursts;
+    spans.insert(spans.begin() + std::ptrdiff_t(before),
+                 message(Span::Kind::receive, 0, 5, 100, 110));
+    Picture p(job({{"a", {message(Span::Kind::send, 7, 5, 50, 60)}}}, {{"b", spans}}));
+    CHECK(p.flows.size() == 1);
+    CHECK(p.count() == 5);
+  }
+}
+
 TEST_CASE("times that cannot be, and spans without end, are left out and counted") {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   Timeline t = job({}, {{"b",
@@ -270,7 +288,7 @@ TEST_CASE("more overlaps than rows are left out, and so are the arrows to them")
   Track sends{"a", {}}, receives{"b", {}};
   for (int i = 0; i < 100; ++i) {
     sends.spans.push_back(message(Span::Kind::send, 7, std::uint64_t(i), i, 1000 + i));
-    receives.spans.push_back(message(Span::Kind::receive, 0, std::uint64_t(i), 500, 600));
+    receives.spans.push_back(message(Span::Kind::receive, 0, std::uint64_t(i), 2000 + i, 2001 + i));
   }
   Picture p(job({sends}, {receives}));
   CHECK(p.flows.size() == 64);
