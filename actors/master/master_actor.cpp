@@ -129,14 +129,16 @@ void carry_out(MasterSelf self, Coordinator::Expel& expel) {
   send_to_task(self, expel.task, ExpelProcess{std::move(expel.why)});
 }
 
-// Records how long the client waited, and how long of it for the commit.
+// Records how long the client waited, and how long of it for the commit. Reads are named so: a job
+// reads its state now and then, between the steps.
 void record(MasterSelf self, const RunId& id) {
   Trace* trace = active(self->state.trace);
   const Sessions::Run* run = self->state.sessions->find(id);
   if (!trace || !run || run->began_ns == 0) return;
   TraceTrack& line = trace->track("runs");
   const std::int64_t now_ns = Trace::now_ns();
-  line.record({.kind = Span::Kind::run, .name = "run", .run = id.n}, run->began_ns, now_ns);
+  const char* name = run->step && !run->step->may_write ? "read" : "run";
+  line.record({.kind = Span::Kind::run, .name = name, .run = id.n}, run->began_ns, now_ns);
   if (run->prepared_ns != 0)
     line.record({.kind = Span::Kind::wait, .name = "wait for the commit", .run = id.n},
                 run->prepared_ns, now_ns);

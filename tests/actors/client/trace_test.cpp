@@ -30,6 +30,11 @@ struct Program {
     for (int i = 0; i < runs; ++i) step.run({Tensor::scalar(2.0f)});
     return value_or_throw(session->try_stop_trace());
   }
+  Timeline record_reads(int runs) {
+    throw_if_error(session->try_start_trace());
+    for (int i = 0; i < runs; ++i) session->run({w.value()});
+    return value_or_throw(session->try_stop_trace());
+  }
 
   Graph g;
   Variable w;
@@ -72,6 +77,7 @@ TEST_CASE("a trace holds each run, its nodes and what they waited for, and nothi
     }
     p.step.run({Tensor::scalar(2.0f)});
     CHECK(names(p.record(1), Span::Kind::run).count("run") == 1);
+    CHECK(names(p.record_reads(2), Span::Kind::run).count("read") == 2);
   }
 }
 
