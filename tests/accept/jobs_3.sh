@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # `troupe chaos`: mnist-conv on 4 workers goes on through each fault with the parameters of an undisturbed run
 # TRIALS: of each fault. FAULTS: those that are not to be all. SEED: of the moments and processes.
-# SUBJECT: tests/programs/subject.cpp, built.
+# SUBJECT: tests/programs/subject.cpp, built. PYTHON: one with torch, ray or tensorflow, which are then tried
+# beside it, PEER_TRIALS times each.
 source tests/accept/lib.sh
 seed=${SEED:-$RANDOM} trials=${TRIALS:-30}
 figure "seed" "$seed"
@@ -41,4 +42,30 @@ limit kill-master 2000
 limit stop 3000
 limit cut 3000
 limit half-open 3000
+
+# Others under the same fault. Who asks for less than the same bits may be sooner.
+python=${PYTHON:-python3}
+beside() {  # beside SYSTEM MODULE
+  local ours theirs
+  if ! "$python" -c "import $2" 2>/dev/null; then
+    figure "beside $1" "skipped: $python cannot import $2"
+    return
+  fi
+  if ! "$python" tests/accept/recovery_peers.py "$1" --seed "$seed" --trials "${PEER_TRIALS:-5}" \
+    >"$scratch/$1" 2>"$scratch/errors"; then
+    tail -n 20 "$scratch/errors"
+    expect "$1 can be tried" false
+    return
+  fi
+  jq -r '"\(.system), \(.fault): \(.trials) trials, \(.went_on) went on, \(.hash_equal) equal " +
+    "(undisturbed: \(.same_undisturbed)), next step after \(.next_step_ms_p50) ms (p99 " +
+    "\(.next_step_ms_p99)), \(.steps_done_twice_p50) steps twice, \(.survivors_p50) workers lived on"' "$scratch/$1"
+  theirs=$(jq -r 'select(.fault == "kill-worker" and .hash_equal == .trials) | .next_step_ms_p50' "$scratch/$1")
+  ours=$(row kill-worker next_step_ms_p50)
+  [[ -z $theirs || -z $ours ]] ||
+    expect "kill-worker: the next step is no later than that of $1" at_most "$ours" "$theirs"
+}
+beside torchrun torch.distributed.run
+beside ray ray
+beside tensorflow tensorflow
 conclude
