@@ -7,6 +7,7 @@
 //   tensors                        dtype, dimensions, content; a graph is a Cap'n Proto message
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -35,7 +36,9 @@ class WordWriter {
   void word(std::uint64_t value) { copy(&value, sizeof value); }
   // Begins a blob of that size; the caller then calls copy() for its content, and pad().
   void begin_bytes(std::uint64_t size) {
-    words_.reserve(words_.size() + size + 2 * sizeof(std::uint64_t));
+    // A large blob fits exactly; of many small ones, few make the bytes move.
+    const std::size_t needed = words_.size() + size + 2 * sizeof(std::uint64_t);
+    if (needed > words_.capacity()) words_.reserve(std::max(needed, words_.capacity() * 3 / 2));
     word(size);
   }
   void copy(const void* data, std::size_t size) {

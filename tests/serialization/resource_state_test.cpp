@@ -7,6 +7,7 @@
 
 #include "core/list.hpp"
 #include "graph/graph.hpp"
+#include "tests/graph/allocated.hpp"
 #include "tests/serialization/random_values.hpp"
 
 using namespace troupe;
@@ -111,6 +112,18 @@ TEST_CASE("lists and zeros that take no memory are part of a state") {
   REQUIRE(back->tensors.size() == 2);
   CHECK(list_in(back->tensors[0]).size() == 2);
   CHECK(back->tensors[1].span<float>()[2] == 0);
+}
+
+TEST_CASE("many texts take memory for their bytes, not for the square of their number") {
+  const auto cost_of = [](int texts) {
+    const std::uint64_t before = test::allocated_bytes();
+    StateWriter out;
+    for (int i = 0; i < texts; ++i) out.text("CPU");
+    const ResourceState state = out.take();
+    CHECK(state.words.size() == std::size_t(texts) * 16);
+    return test::allocated_bytes() - before;
+  };
+  CHECK(cost_of(20'000) < 5 * 20'000 * 16);
 }
 
 TEST_CASE("hostile bytes of a resource's state are refused or read, never more") {
