@@ -114,6 +114,13 @@ bool close(const Tensor& got_, const Tensor& want_) {
   return true;
 }
 
+// One for all rows: each that ends takes threads with it.
+FakeDevice& fake_device() {
+  static const auto device =
+      make_fake_device(DeviceName::parse("/job:worker/task:0/fake:0").value());
+  return *device;
+}
+
 // The row's kernel on the fake device; nullopt where it has none for these types.
 std::optional<std::vector<Tensor>> on_fake(const OpCase& row, const NodeDef& node) {
   const OpInfo& op = *table().ops.find(row.op);
@@ -121,7 +128,7 @@ std::optional<std::vector<Tensor>> on_fake(const OpCase& row, const NodeDef& nod
   if (!made.ok()) return std::nullopt;
   for (const Tensor& t : row.inputs)
     if (t.dtype() == DType::string) return std::nullopt;
-  auto device = make_fake_device(DeviceName::parse("/job:worker/task:0/fake:0").value());
+  FakeDevice& device = fake_device();
   std::vector<Slot> in(row.inputs.size()), out(node.out_types.size());
   std::vector<std::uint32_t> slots;
   for (std::size_t i = 0; i < in.size(); ++i) {
@@ -130,11 +137,11 @@ std::optional<std::vector<Tensor>> on_fake(const OpCase& row, const NodeDef& nod
     in[i].tensor = row.inputs[i];
     if (arg.host) continue;
     in[i].tensor =
-        Tensor::make(row.inputs[i].dtype(), row.inputs[i].shape(), device->allocator()).value();
-    device->copy(row.inputs[i], in[i].tensor);
+        Tensor::make(row.inputs[i].dtype(), row.inputs[i].shape(), device.allocator()).value();
+    device.copy(row.inputs[i], in[i].tensor);
   }
   InlineLanes lanes;
-  const KernelPlace place{.device = device.get(), .lanes = &lanes};
+  const KernelPlace place{.device = &device, .lanes = &lanes};
   KernelContext ctx({.slots = in.data(),
                      .input_slots = slots.data(),
                      .outputs = out.data(),
@@ -150,10 +157,10 @@ std::optional<std::vector<Tensor>> on_fake(const OpCase& row, const NodeDef& nod
       continue;
     }
     Tensor host =
-        Tensor::make(slot.tensor.dtype(), slot.tensor.shape(), device->host_allocator()).value();
+        Tensor::make(slot.tensor.dtype(), slot.tensor.shape(), device.host_allocator()).value();
     std::promise<Status> copied;
-    device->on_complete(device->copy(slot.tensor, host),
-                        [&](Status s) { copied.set_value(std::move(s)); });
+    device.on_complete(device.copy(slot.tensor, host),
+                       [&](Status s) { copied.set_value(std::move(s)); });
     Status status = copied.get_future().get();
     REQUIRE_MESSAGE(status.ok(), status.text());
     results.push_back(host);
