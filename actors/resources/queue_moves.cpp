@@ -15,7 +15,7 @@ constexpr const char* kQueueRecord = "queue record";
 
 QueueState::Contents QueueState::contents() const {
   Contents all{next_element_, closed_ || closing_, {}};
-  for (const Element& e : elements_) all.elements.emplace_back(e.id, e.value);
+  all.elements.assign(elements_.begin(), elements_.end());
   return all;
 }
 
@@ -143,9 +143,7 @@ Status QueueState::fits(const AttemptLog& log) const {
         --own;
         continue;
       }
-      const bool here = std::any_of(elements_.begin(), elements_.end(),
-                                    [&](const Element& e) { return e.id == id; });
-      if (!here || !taken.insert(id).second)
+      if (!elements_.contains(id) || !taken.insert(id).second)
         return invalid_argument("a record takes element " + std::to_string(id) + ", which queue '" +
                                 spec_.name + "' does not have");
     }

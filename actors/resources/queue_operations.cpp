@@ -10,14 +10,18 @@ const QueueState::AttemptLog* QueueState::log_of(const AttemptInfo& attempt) con
   return find_log(attempt.id);
 }
 
-bool QueueState::marked_by(const Element& element, const AttemptInfo& attempt) const {
-  return element.leased && element.run == attempt.run && element.attempt.view == attempt.id.view &&
-         element.attempt.a >= attempt.marks_from;
+bool QueueState::marked_by(const Lease& lease, const AttemptInfo& attempt) const {
+  return lease.run == attempt.run && lease.attempt.view == attempt.id.view &&
+         lease.attempt.a >= attempt.marks_from;
+}
+
+std::int64_t QueueState::marks(const AttemptInfo& attempt) const {
+  return std::count_if(leases_.begin(), leases_.end(),
+                       [&](const auto& entry) { return marked_by(entry.second, attempt); });
 }
 
 std::int64_t QueueState::own_marks(const AttemptInfo& attempt) const {
-  std::int64_t n = 0;
-  for (const Element& e : elements_) n += marked_by(e, attempt);
+  std::int64_t n = marks(attempt);
   if (const AttemptLog* log = log_of(attempt)) n += log->entering();
   return n;
 }
@@ -48,8 +52,7 @@ bool QueueState::needs_no_turn(Side side, const Waiter& request) const {
            (log && std::any_of(log->enqueues.begin(), log->enqueues.end(),
                                [&](const auto& e) { return e.first == request.key; }));
   if (request.wanted.n == 0) return true;
-  std::int64_t unused = 0;
-  for (const Element& e : elements_) unused += marked_by(e, request.attempt);
+  const std::int64_t unused = marks(request.attempt);
   if (!log) return unused > 0;
   return log->dequeues.count(request.key) != 0 || log->entering() > 0 || unused > log->leased();
 }
@@ -77,8 +80,8 @@ std::optional<QueueState::Reply> QueueState::hopeless(Side side, const Waiter& r
 bool QueueState::nothing_can_come(const AttemptInfo& attempt) const {
   const AttemptLog* mine = log_of(attempt);
   if (!closed_ && !(mine && mine->close && enqueuers_.empty())) return false;
-  for (const Element& e : elements_)
-    if (e.leased && !marked_by(e, attempt)) return false;  // may be unmarked again
+  // Elements marked by others may be unmarked again.
+  if (marks(attempt) < std::int64_t(leases_.size())) return false;
   return reserved() == (mine ? mine->entering() : 0);
 }
 
@@ -139,13 +142,19 @@ std::vector<QueueState::Source> QueueState::sources(const AttemptInfo& attempt, 
   const auto enough = [&] {
     return spec_.order == QueueSpec::Order::fifo && std::int64_t(all.size()) == n;
   };
-  for (auto e = elements_.begin(); e != elements_.end() && !enough(); ++e)
-    if (marked_by(*e, attempt) && !used.contains(e->id)) all.push_back({&*e, nullptr, true});
-  for (auto e = elements_.begin(); e != elements_.end() && !enough(); ++e)
-    if (!e->leased) all.push_back({&*e, nullptr, false});
+  for (auto l = leases_.begin(); l != leases_.end() && !enough(); ++l)
+    if (marked_by(l->second, attempt) && !used.contains(l->first))
+      all.push_back({.id = l->first, .value = &elements_.at(l->first), .mark = &l->second});
+  auto lease = leases_.begin();
+  for (auto e = elements_.begin(); e != elements_.end() && !enough(); ++e) {
+    if (lease != leases_.end() && lease->first == e->first)
+      ++lease;
+    else
+      all.push_back({.id = e->first, .value = &e->second});
+  }
   for (auto& [key, entered] : log.enqueues)
     for (Enqueued& e : entered)
-      if (!e.consumed && !enough()) all.push_back({nullptr, &e, false});
+      if (!e.consumed && !enough()) all.push_back({.value = &e.value, .own = &e});
   return all;
 }
 
@@ -154,14 +163,13 @@ std::array<std::uint64_t, 3> QueueState::rank(const Source& source, std::uint64_
                                               CommitNumber snapshot) const {
   if (spec_.order == QueueSpec::Order::priority) {
     constexpr std::uint64_t kSign = std::uint64_t{1} << 63;  // orders negative numbers first
-    return {std::uint64_t(priority_of(source.value())) ^ kSign, source.own != nullptr,
-            source.own ? place : source.committed->id};
+    return {std::uint64_t(priority_of(*source.value)) ^ kSign, source.own != nullptr,
+            source.own ? place : source.id};
   }
   if (source.own) return {2, place, 0};
-  const Element& e = *source.committed;
-  const std::uint64_t commit = source.marked ? e.drawn : snapshot;
-  const std::uint64_t draw = hash_combine(hash_combine(draws_, commit), e.id);
-  return {source.marked ? 0u : 1u, draw, e.id};
+  const std::uint64_t commit = source.mark ? source.mark->drawn : snapshot;
+  const std::uint64_t draw = hash_combine(hash_combine(draws_, commit), source.id);
+  return {source.mark ? 0u : 1u, draw, source.id};
 }
 
 // Moves the next `n` sources to the front, in order.
@@ -182,24 +190,21 @@ QueueState::Reply QueueState::take(std::span<const Source> sources, const Waiter
   Dequeued taken;
   if (request.wanted.batched) {
     std::vector<const QueueElement*> values;
-    for (const Source& source : sources) values.push_back(&source.value());
+    for (const Source& source : sources) values.push_back(source.value);
     auto batch = batch_of(spec_, values);
     if (!batch.ok()) return Reply{0, batch.status(), {}, false};
     taken.values = std::move(batch).value();
   } else {
-    taken.values = sources.front().value();
+    taken.values = *sources.front().value;
   }
   for (const Source& source : sources) {
-    taken.elements.push_back(source.own ? 0 : source.committed->id);
+    taken.elements.push_back(source.id);
     if (source.own) {
       source.own->consumed = taken.own = true;
       continue;
     }
-    Element& e = *source.committed;
-    if (!source.marked) e.drawn = request.attempt.snapshot;
-    e.leased = true;
-    e.run = request.attempt.run;
-    e.attempt = request.attempt.id;
+    const CommitNumber drawn = source.mark ? source.mark->drawn : request.attempt.snapshot;
+    leases_[source.id] = {request.attempt.run, request.attempt.id, drawn};
   }
   Reply reply{0, {}, taken.values, taken.own};
   log.dequeues.emplace(request.key, std::move(taken));

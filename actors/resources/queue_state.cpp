@@ -222,22 +222,25 @@ Expected<std::pair<std::uint64_t, QueueState::AttemptLog>> QueueState::record_of
 }
 
 void QueueState::take_contents(Contents contents) {
+  leases_.clear();
   elements_.clear();
   for (auto& [id, value] : contents.elements)
-    elements_.push_back({id, std::move(value), false, {}, {}, 0});
+    elements_.emplace_hint(elements_.end(), id, std::move(value));
   next_element_ = contents.next_element;
   closed_ = contents.closed;
 }
 
 Status QueueState::commit(CommitNumber, const AttemptId&, AttemptLog log, Outputs& out) {
   if (log.contents) take_contents(*std::exchange(log.contents, {}));
-  if (const std::set<ElementId> taken = used_by(log); !taken.empty())
-    std::erase_if(elements_, [&](const Element& e) { return taken.contains(e.id); });
-  for (Element& e : elements_)
-    if (e.leased && e.run == log.run) e.leased = false;  // marked by an earlier attempt, not taken
+  for (const ElementId id : used_by(log)) {
+    elements_.erase(id);
+    leases_.erase(id);
+  }
+  // Those that an earlier attempt has marked and this one has not taken.
+  std::erase_if(leases_, [&](const auto& entry) { return entry.second.run == log.run; });
   for (auto& [key, entered] : log.enqueues)
     for (Enqueued& e : entered)
-      if (!e.consumed) elements_.push_back({next_element_++, std::move(e.value), false, {}, {}, 0});
+      if (!e.consumed) elements_.emplace_hint(elements_.end(), next_element_++, std::move(e.value));
   if (log.close) commit_close(log.cancel_pending, out);
   remember_view();
   raise_min_live(min_live_);
@@ -275,13 +278,13 @@ void QueueState::live(const LiveList& list, Outputs& out) {
 // Drops the logs, waiters and marks of attempts that are over.
 void QueueState::end_attempts(Outputs& out) {
   drop_over();
-  for (Element& e : elements_) {
-    if (!e.leased || (staged_ && staged_->record.run == e.run)) continue;
-    auto from = session_from_.find(e.run.session);
-    const bool ended = e.attempt.view < live_.view || !live_.keeps_marks(e.run, e.attempt.a) ||
-                       (from != session_from_.end() && e.attempt < from->second);
-    if (ended) e.leased = false;
-  }
+  std::erase_if(leases_, [&](const auto& entry) {
+    const Lease& lease = entry.second;
+    if (staged_ && staged_->record.run == lease.run) return false;
+    auto from = session_from_.find(lease.run.session);
+    return lease.attempt.view < live_.view || !live_.keeps_marks(lease.run, lease.attempt.a) ||
+           (from != session_from_.end() && lease.attempt < from->second);
+  });
   for (Waiters* side : {&enqueuers_, &dequeuers_})
     std::erase_if(*side, [&](const Waiter& w) {
       if (w.close_marker || !over(w.attempt.id, w.attempt.run)) return false;
@@ -341,8 +344,7 @@ void QueueState::report_blocked(Outputs& out) {
     for (const Waiter& w : *side)
       if (!w.close_marker) now.waiting.push_back(w.attempt.id);
   if (!now.waiting.empty()) {
-    for (const Element& e : elements_)
-      if (e.leased) now.marked.push_back(e.run);
+    for (const auto& [id, lease] : leases_) now.marked.push_back(lease.run);
     for (const auto& [attempt, log] : logs_)
       if (log.entering() > 0) now.marked.push_back(log.run);
     std::sort(now.waiting.begin(), now.waiting.end());
@@ -361,8 +363,7 @@ std::string QueueState::plight() const {
   const auto waits = [](const Waiters& side) {
     return std::any_of(side.begin(), side.end(), [](const Waiter& w) { return !w.close_marker; });
   };
-  const bool all_marked =
-      std::all_of(elements_.begin(), elements_.end(), [](const Element& e) { return e.leased; });
+  const bool all_marked = leases_.size() == elements_.size();
   std::string text;
   if (waits(dequeuers_)) {
     text = elements_.empty() ? "is empty"
@@ -383,7 +384,7 @@ std::string QueueState::plight() const {
 
 std::vector<QueueElement> QueueState::elements() const {
   std::vector<QueueElement> all;
-  for (const Element& e : elements_) all.push_back(e.value);
+  for (const auto& [id, value] : elements_) all.push_back(value);
   return all;
 }
 
@@ -393,7 +394,7 @@ QueueState::Tables QueueState::tables() const {
   t.staged = staged_count();
   t.old_views = views_.empty() ? 0 : views_.size() - 1;
   t.waiters = enqueuers_.size() + dequeuers_.size();
-  for (const Element& e : elements_) t.leases += e.leased;
+  t.leases = leases_.size();
   return t;
 }
 

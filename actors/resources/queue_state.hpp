@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <deque>
 #include <list>
 #include <map>
 #include <optional>
@@ -38,12 +37,10 @@ struct QueueTypes {
   using Output = Resource::Output;
   using Outputs = std::vector<Output>;
 
-  using ElementId = std::uint64_t;  // 0: an element of the run's own
-  struct Element {
-    ElementId id = 0;
-    QueueElement value;
-    bool leased = false;
-    RunId run;               // of the lease
+  using ElementId = std::uint64_t;  // later ones are higher; 0: an element of the run's own
+  // The mark of an element that a dequeue has taken.
+  struct Lease {
+    RunId run;
     AttemptId attempt;       // that leased it last
     CommitNumber drawn = 0;  // the snapshot of the attempt that leased it first
   };
@@ -161,13 +158,12 @@ class QueueState final
     bool close_marker = false;           // a committed close behind pending enqueues
   };
   using Waiters = std::list<Waiter>;
-  // An element that a dequeue may take: a committed one (`marked` for its run, or free), or its
-  // own.
+  // An element that a dequeue may take: a committed one (marked for its run, or free), or its own.
   struct Source {
-    Element* committed = nullptr;
+    ElementId id = 0;
+    const QueueElement* value = nullptr;
+    const Lease* mark = nullptr;
     Enqueued* own = nullptr;
-    bool marked = false;
-    const QueueElement& value() const { return committed ? committed->value : own->value; }
   };
 
   Waiters& waiters(Side side) { return side == Side::enqueue ? enqueuers_ : dequeuers_; }
@@ -193,7 +189,8 @@ class QueueState final
                                     CommitNumber snapshot) const;
   std::int64_t kept(const AttemptLog& log) const;
   Reply take(std::span<const Source> sources, const Waiter& request, AttemptLog& log);
-  bool marked_by(const Element& element, const AttemptInfo& attempt) const;
+  bool marked_by(const Lease& lease, const AttemptInfo& attempt) const;
+  std::int64_t marks(const AttemptInfo& attempt) const;
   bool nothing_can_come(const AttemptInfo& attempt) const;
   const AttemptLog* log_of(const AttemptInfo& attempt) const;
   void remember_view();
@@ -218,8 +215,9 @@ class QueueState final
   std::string plight() const;
 
   const QueueSpec spec_;
-  const std::uint64_t draws_;     // hash of seed and name
-  std::deque<Element> elements_;  // committed, oldest first
+  const std::uint64_t draws_;                   // hash of seed and name
+  std::map<ElementId, QueueElement> elements_;  // committed
+  std::map<ElementId, Lease> leases_;           // of some of them
   ElementId next_element_ = 1;
   std::map<CommitNumber, QueueView> views_;  // after each commit that may still be read
   CommitNumber min_live_ = 0;

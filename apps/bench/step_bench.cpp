@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -88,6 +90,33 @@ Expected<std::vector<BenchRow>> measure(const std::string& family, Cluster clust
   return rows;
 }
 
+// A step that takes an element out of a queue of so many and puts one in.
+Expected<BenchRow> through_queue(const std::string& name, std::int64_t elements, int rounds) {
+  Graph graph;
+  const Output queue =
+      fifo_queue(graph, {DType::i64}, {.shapes = {Shape{}}, .capacity = elements + 1});
+  const Output all = placeholder<std::int64_t>(graph, {elements});
+  const Op fill = enqueue_many(queue, {all});
+  const Output first = dequeue(queue, {DType::i64}, {.shapes = {Shape{}}})[0];
+  const Op put = enqueue(queue, {first});
+  Session session(graph, {});
+  TROUPE_TRY(CompiledStep begin, session.try_compile({}, {fill}, {all}));
+  TROUPE_TRY(const Tensor numbers, Tensor::make(DType::i64, Shape{elements}));
+  TROUPE_TRY(begin.try_run({numbers}));
+  TROUPE_TRY(CompiledStep step, session.try_compile({first}, {put}));
+  std::vector<double> p50;
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<double> steps;
+    for (int i = 0; i < kStepsPerRound; ++i) {
+      TROUPE_TRY(double us, timed_run(step));
+      steps.push_back(us);
+    }
+    p50.push_back(percentile(steps, 0.50));
+  }
+  TROUPE_TRY(session.try_close());
+  return BenchRow{name, median(p50), "us"};
+}
+
 }  // namespace
 
 Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options) {
@@ -118,6 +147,12 @@ Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options) {
       TROUPE_TRY(BenchRow row, count_messages(family, cluster));
       rows.push_back(std::move(row));
     }
+  }
+  for (const std::int64_t elements : {32, 32'768}) {
+    const std::string name = fmt::format("step.queue.{}", elements);
+    if (!wanted(options, name)) continue;
+    TROUPE_TRY(BenchRow row, through_queue(name, elements, options.rounds));
+    rows.push_back(std::move(row));
   }
   return rows;
 }
