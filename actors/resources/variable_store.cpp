@@ -106,7 +106,10 @@ void VariableStore::prune(Variable& v) const {
 }
 
 void VariableStore::prune_all() {
-  for (auto& [name, v] : variables_) prune(v);
+  std::erase_if(with_old_, [&](Variable* v) {
+    prune(*v);
+    return v->versions.size() < 2;
+  });
 }
 
 // ------------------------------------------------------------------ writes
@@ -450,6 +453,7 @@ void VariableStore::committed_applied(std::vector<Tensor> values, Outputs& out) 
     if (!v.versions.empty() && v.versions.back().until == 0) v.versions.back().until = record.s;
     v.versions.push_back({record.s, std::move(values[i]), 0});
     prune(v);
+    if (v.versions.size() > 1) with_old_.insert(&v);
   }
   apply_next(false, out);
   serve_reads(out);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -358,6 +359,7 @@ class VariableStore final
   const UpdateRules& rules_;
   const std::uint64_t most_unapplied_;
   std::map<std::string, Variable, std::less<>> variables_;
+  std::set<Variable*> with_old_;  // those of which older values are kept
   CommitNumber min_live_ = 0;
   std::deque<Record> committing_;  // decided, not applied yet; the first may be in flight
   std::uint64_t unapplied_ = 0;    // bytes held by these
