@@ -1,5 +1,5 @@
 // Convolutions beside conv2d() (generated.hpp), which they are made of: over one and three
-// dimensions, transposed, depthwise. All have gradients of any order. f32 or f64.
+// dimensions, transposed, depthwise. All have gradients of any order. f32, f64, f16 or bf16.
 #pragma once
 
 #include <cstdint>

@@ -747,7 +747,8 @@ struct Conv2DOptions {
 // dilations are [h,w] or [1,h,w,1]; explicit_paddings, used with padding EXPLICIT, are
 // [top,bottom,left,right]. SAME adds the least padding that puts every pixel into a window, with an
 // odd one at the end. With `groups` the filter is [h,w,c/groups,k], and each group of output
-// channels sees one group of input channels; groups = c is a depthwise convolution.
+// channels sees one group of input channels; groups = c is a depthwise convolution. f16 and bf16
+// are summed in f32 and rounded once.
 Output conv2d(Output x, Output filter, const Conv2DOptions& options = {},
     Site site = Site::here());
 template <class = void>

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "devices/cuda/alignment.hpp"
 #include "devices/cuda/cuda_device.hpp"
@@ -15,6 +17,7 @@
 #include "ops/cuda/workspace.hpp"
 #include "ops/device/arguments.hpp"
 #include "ops/kernels/nn/conv.hpp"
+#include "ops/kernels/support/half_rows.hpp"
 
 namespace troupe::cuda {
 namespace {
@@ -27,6 +30,14 @@ ConvolutionOf result_of(std::string_view op) {
   return op == "Conv2DBackpropInput" ? ConvolutionOf::dx : ConvolutionOf::dfilter;
 }
 
+DType sum_type(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
+
+GpuFunction sum_of_columns(DType dtype) {
+  std::vector<std::string> types{"troupe::formula::SumOf", element_type(dtype)};
+  if (sum_type(dtype) != dtype) types.push_back(element_type(sum_type(dtype)));
+  return {device_type("ReduceColumns", types)};
+}
+
 class Conv final : public DeviceKernel {
  public:
   Conv(const KernelSpec& spec, const WindowAttrs& window)
@@ -35,9 +46,7 @@ class Conv final : public DeviceKernel {
         window_(window),
         functions_{GpuFunction{device_type(spec.node.op.c_str(), {element_type(dtype_)}),
                                kRegistersOfTiles},
-                   GpuFunction{device_type("ReduceColumns",
-                                           {"troupe::formula::SumOf", element_type(dtype_)})},
-                   copy_strided_function(dtype_)} {}
+                   sum_of_columns(dtype_), copy_strided_function(dtype_)} {}
 
   // The last one moves filters for the library.
   std::span<GpuFunction> functions() override {
@@ -160,7 +169,7 @@ class Conv final : public DeviceKernel {
     args.part = (pixels + args.parts - 1) / args.parts;
     const Grid grid = block_for_each(args.parts * tiles);
     if (args.parts == 1) return launch(ctx, functions_[0], grid, &args);
-    TROUPE_TRY(Tensor sums, ctx.allocate(dtype_, Shape{args.parts, elements}));
+    TROUPE_TRY(Tensor sums, ctx.allocate(sum_type(dtype_), Shape{args.parts, elements}));
     device::ReduceArgs all{sums.raw(), args.to, 1, args.parts, elements};
     args.to = sums.mutable_raw();
     TROUPE_TRY(launch(ctx, functions_[0], grid, &args));

@@ -47,19 +47,19 @@ struct Conv2D {
   __device__ static void run(const Args& s) {
     const T *x = static_cast<const T*>(s.x), *filter = static_cast<const T*>(s.filter);
     const std::int64_t in = s.in / s.groups, out = s.out / s.groups;
-    Tiles<T>::run(
+    Tiles<Compute<T>>::run(
         s.groups, s.images * s.h.out * s.w.out, out, s.h.size * s.w.size * in, true, false,
         [&](std::int64_t g, std::int64_t i, std::int64_t k) {
           const Three place = Three::of(k, s.w.size, in);
           const std::int64_t at = ConvPlaces{s}.of_x(Three::of(i, s.h.out, s.w.out), place.a,
                                                      place.b, g * in + place.c);
-          return at < 0 ? T(0) : x[at];
+          return at < 0 ? Compute<T>(0) : load(x[at]);
         },
         [&](std::int64_t g, std::int64_t j, std::int64_t k) {
-          return filter[k * s.out + g * out + j];
+          return load(filter[k * s.out + g * out + j]);
         },
-        [&](std::int64_t g, std::int64_t i, std::int64_t j, T sum) {
-          static_cast<T*>(s.to)[i * s.out + g * out + j] = sum;
+        [&](std::int64_t g, std::int64_t i, std::int64_t j, Compute<T> sum) {
+          static_cast<T*>(s.to)[i * s.out + g * out + j] = Store<T>::of(sum);
         });
   }
 };
@@ -71,24 +71,25 @@ struct Conv2DBackpropInput {
   __device__ static void run(const Args& s) {
     const T *dy = static_cast<const T*>(s.dy), *filter = static_cast<const T*>(s.filter);
     const std::int64_t in = s.in / s.groups, out = s.out / s.groups;
-    Tiles<T>::run(
+    Tiles<Compute<T>>::run(
         s.groups, s.images * s.h.in * s.w.in, in, s.h.size * s.w.size * out, true, true,
         [&](std::int64_t g, std::int64_t i, std::int64_t k) {
           const Three place = Three::of(k, s.w.size, out);
           const std::int64_t at =
               ConvPlaces{s}.of_y(Three::of(i, s.h.in, s.w.in), place.a, place.b, g * out + place.c);
-          return at < 0 ? T(0) : dy[at];
+          return at < 0 ? Compute<T>(0) : load(dy[at]);
         },
         [&](std::int64_t g, std::int64_t j, std::int64_t k) {
-          return filter[(k / out * in + j) * s.out + g * out + k % out];
+          return load(filter[(k / out * in + j) * s.out + g * out + k % out]);
         },
-        [&](std::int64_t g, std::int64_t i, std::int64_t j, T sum) {
-          static_cast<T*>(s.to)[i * s.in + g * in + j] = sum;
+        [&](std::int64_t g, std::int64_t i, std::int64_t j, Compute<T> sum) {
+          static_cast<T*>(s.to)[i * s.in + g * in + j] = Store<T>::of(sum);
         });
   }
 };
 
-// dfilter[place and channel of x, channel of y]: the sum over pixels of y, part by part.
+// dfilter[place and channel of x, channel of y]: the sum over pixels of y. Of several parts each
+// has its own, which is not rounded.
 template <class T>
 struct Conv2DBackpropFilter {
   using Args = ConvArgs;
@@ -97,22 +98,26 @@ struct Conv2DBackpropFilter {
     const std::int64_t in = s.in / s.groups, out = s.out / s.groups;
     const std::int64_t rows = s.h.size * s.w.size * in, pixels = s.images * s.h.out * s.w.out;
     // Product p is of group p % groups, and of pixels from p / groups * part on.
-    Tiles<T>::run(
+    Tiles<Compute<T>>::run(
         s.groups * s.parts, rows, out, s.part, false, false,
         [&](std::int64_t p, std::int64_t i, std::int64_t k) {
           k += p / s.groups * s.part;
-          if (k >= pixels) return T(0);
+          if (k >= pixels) return Compute<T>(0);
           const Three place = Three::of(i, s.w.size, in);
           const std::int64_t at = ConvPlaces{s}.of_x(Three::of(k, s.h.out, s.w.out), place.a,
                                                      place.b, p % s.groups * in + place.c);
-          return at < 0 ? T(0) : x[at];
+          return at < 0 ? Compute<T>(0) : load(x[at]);
         },
         [&](std::int64_t p, std::int64_t j, std::int64_t k) {
           k += p / s.groups * s.part;
-          return k < pixels ? dy[k * s.out + p % s.groups * out + j] : T(0);
+          return k < pixels ? load(dy[k * s.out + p % s.groups * out + j]) : Compute<T>(0);
         },
-        [&](std::int64_t p, std::int64_t i, std::int64_t j, T sum) {
-          static_cast<T*>(s.to)[(p / s.groups * rows + i) * s.out + p % s.groups * out + j] = sum;
+        [&](std::int64_t p, std::int64_t i, std::int64_t j, Compute<T> sum) {
+          const std::int64_t at = (p / s.groups * rows + i) * s.out + p % s.groups * out + j;
+          if (s.parts == 1)
+            static_cast<T*>(s.to)[at] = Store<T>::of(sum);
+          else
+            static_cast<Compute<T>*>(s.to)[at] = sum;
         });
   }
 };

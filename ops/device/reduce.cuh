@@ -31,8 +31,8 @@ struct ReduceRows {
 };
 
 // y[outer, inner] = op of x[outer, 0 .. n, inner]. A block for each 32 columns: its warps take rows
-// by turns, and the first of them joins what they have.
-template <class Op, class T>
+// by turns, and the first of them joins what they have. X is T, or what T is computed in.
+template <class Op, class T, class X = T>
 struct ReduceColumns {
   using Args = ReduceArgs;
   using S = Compute<T>;
@@ -43,7 +43,7 @@ struct ReduceColumns {
     const std::int64_t strips = (a.inner + 31) / 32;
     for (std::int64_t block = blockIdx.x; block < a.outer * strips; block += gridDim.x) {
       const std::int64_t outer = block / strips, column = block % strips * 32 + lane;
-      const T* x = static_cast<const T*>(a.x) + outer * a.n * a.inner + column;
+      const X* x = static_cast<const X*>(a.x) + outer * a.n * a.inner + column;
       S sum = Op::template start<S>();
       if (column < a.inner)
         for (std::int64_t row = warp; row < a.n; row += warps)

@@ -16,9 +16,9 @@ if grep -q 'skipped: .*' "$log"; then
   grep -o 'skipped: .*' "$log" | sort -u
 else
   for gpu in h100 a100; do
-    figure "plans of ResNet-50 for $gpu, of f32 and bf16" "$(grep -o "$gpu: [0-9]* plans" "$log")"
+    figure "plans of ResNet-50 for $gpu, of f32, f16 and bf16" "$(grep -o "$gpu: [0-9]* plans" "$log")"
     expect "$gpu: a plan for each of 23 convolutions and their gradients, padded in two ways" \
-      grep -q "cuDNN [0-9]*, $gpu: 276 plans" "$log"
+      grep -q "cuDNN [0-9]*, $gpu: 414 plans" "$log"
   done
 fi
 

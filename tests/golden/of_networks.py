@@ -135,7 +135,7 @@ def conv_cases(rank, turned=False, of_channels=False, single=False):
 
 def conv(name, rank, turned=False, single=False):
     peer = transposed(rank) if turned else convolution(rank)
-    return Golden(name, WIDE, "sum", conv_cases(rank, turned, single=single), peer, True)
+    return Golden(name, FLOATS, "sum", conv_cases(rank, turned, single=single), peer, True)
 
 
 def pool_cases(rank):
@@ -354,7 +354,7 @@ def step_by_step(attrs, q, k, v):
 GOLDENS = [
     conv("conv1d_transpose", 1, True, True), conv("conv2d_transpose", 2, True),
     conv("conv3d_transpose", 3, True),
-    Golden("depthwise_conv2d", WIDE, "sum", conv_cases(2, of_channels=True), depthwise, True),
+    Golden("depthwise_conv2d", FLOATS, "sum", conv_cases(2, of_channels=True), depthwise, True),
     conv("Conv2D", 2), conv("conv1d", 1, single=True), conv("conv3d", 3),
     pooled("max_pool1d", True, 1), pooled("avg_pool1d", False, 1), pooled("AvgPool", False, 2),
     pooled("max_pool3d", True, 3), pooled("avg_pool3d", False, 3),

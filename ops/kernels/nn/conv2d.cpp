@@ -1,7 +1,8 @@
-// Conv2D and its two gradients: NHWC activations, HWIO filters, f32 and f64.
+// Conv2D and its two gradients: NHWC activations, HWIO filters. f16 and bf16 are computed as f32.
 #include "ops/cuda/conv.hpp"
 #include "ops/kernels/nn/conv.hpp"
 #include "ops/kernels/nn/depthwise.hpp"
+#include "ops/kernels/support/through_float.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
@@ -389,6 +390,13 @@ std::vector<Output> filter_grad_grad(GradContext& c) {
   return {conv.dx(c.x[0], c.dy[0], c.x[2]), Output(), conv.y(c.x[0], c.dy[0])};
 }
 
+template <template <class> class K>
+Expected<std::unique_ptr<Kernel>> conv_kernel(const KernelSpec& spec) {
+  if (!is_half(spec.type())) return window_kernel<false, K>(spec);
+  TROUPE_TRY(WindowAttrs window, read_window(spec, false));
+  return through_float(spec.type(), std::unique_ptr<Kernel>(new K<float>(window)));
+}
+
 const std::vector<std::string> kConvAttrs = {
     "strides: list(int) = [1,1]", "padding: string {SAME VALID EXPLICIT} = SAME",
     "explicit_paddings: list(int) = []", "dilations: list(int) = [1,1]", "groups: int = 1"};
@@ -401,26 +409,29 @@ std::vector<std::string> with_sizes_type(std::vector<std::string> attrs) {
 }  // namespace
 
 TROUPE_OPS(conv2d) {
-  r.add({.name = "Conv2D",
-         .in = {"x", "filter"},
-         .out = {"y"},
-         .types = "f32 f64",
-         .attrs = kConvAttrs,
-         .shape = conv2d_shape,
-         .grad = conv2d_grad,
-         .contraction = true,
-         .doc = "Convolution of images x [n,h,w,c] with filter [h,w,c,k], giving [n,h',w',k]. "
-                "strides and dilations are [h,w] or [1,h,w,1]; explicit_paddings, used with "
-                "padding EXPLICIT, are [top,bottom,left,right]. SAME adds the least padding that "
-                "puts every pixel into a window, with an odd one at the end. With `groups` the "
-                "filter is [h,w,c/groups,k], and each group of output channels sees one group of "
-                "input channels; groups = c is a depthwise convolution."})
-      .cpu(window_kernel<false, Conv2D>)
+  r.add(
+       {.name = "Conv2D",
+        .in = {"x", "filter"},
+        .out = {"y"},
+        .types = kFloats,
+        .attrs = kConvAttrs,
+        .shape = conv2d_shape,
+        .grad = conv2d_grad,
+        .contraction = true,
+        .doc =
+            "Convolution of images x [n,h,w,c] with filter [h,w,c,k], giving [n,h',w',k]. "
+            "strides and dilations are [h,w] or [1,h,w,1]; explicit_paddings, used with "
+            "padding EXPLICIT, are [top,bottom,left,right]. SAME adds the least padding that "
+            "puts every pixel into a window, with an odd one at the end. With `groups` the "
+            "filter is [h,w,c/groups,k], and each group of output channels sees one group of "
+            "input channels; groups = c is a depthwise convolution. f16 and bf16 are summed in f32 "
+            "and rounded once."})
+      .cpu(conv_kernel<Conv2D>)
       .cuda(cuda::conv2d);
   r.add({.name = "Conv2DBackpropInput",
          .in = {"x_sizes: Tsizes", "filter", "dy"},
          .out = {"dx"},
-         .types = "f32 f64",
+         .types = kFloats,
          .attrs = with_sizes_type(kConvAttrs),
          .shape = input_grad_shape,
          .grad = input_grad_grad,
@@ -428,12 +439,12 @@ TROUPE_OPS(conv2d) {
          .contraction = true,
          .doc = "The gradient of Conv2D for its images, whose shape is x_sizes; also known as the "
                 "transposed convolution of dy."})
-      .cpu(window_kernel<false, Conv2DBackpropInput>)
+      .cpu(conv_kernel<Conv2DBackpropInput>)
       .cuda(cuda::conv2d);
   r.add({.name = "Conv2DBackpropFilter",
          .in = {"x", "filter_sizes: Tsizes", "dy"},
          .out = {"dfilter"},
-         .types = "f32 f64",
+         .types = kFloats,
          .attrs = with_sizes_type(kConvAttrs),
          .shape = filter_grad_shape,
          .grad = filter_grad_grad,
@@ -441,6 +452,6 @@ TROUPE_OPS(conv2d) {
          .contraction = true,
          .doc = "The gradient of Conv2D for its filter, whose shape is filter_sizes. Partial sums "
                 "over images are added in a fixed order."})
-      .cpu(window_kernel<false, Conv2DBackpropFilter>)
+      .cpu(conv_kernel<Conv2DBackpropFilter>)
       .cuda(cuda::conv2d);
 }

@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-// T is half or bfloat16. All inputs are of type T, and so is the output. The memory for the wide
-// copies is the step's, like that of the output.
+// T is half or bfloat16. The output is of type T. Inputs that are not, such as sizes, are handed on
+// as they are. The memory for the wide copies is the step's, like that of the output.
 template <class T>
 class ThroughFloat final : public Kernel {
  public:
@@ -22,12 +22,7 @@ class ThroughFloat final : public Kernel {
     std::vector<Slot> in(std::size_t(ctx.inputs()));
     std::vector<std::uint32_t> numbers;
     for (int i = 0; i < ctx.inputs(); ++i) {
-      const Tensor& x = ctx.input(i);
-      TROUPE_TRY(Tensor wide, ctx.allocate(DType::f32, x.shape()));
-      float* to = wide.mutable_data<float>();
-      for_chunks(ctx, x.elements(),
-                 [&](Range r) { widen_row(x.data<T>() + r.begin, r.size(), to + r.begin); });
-      in[std::size_t(i)].tensor = std::move(wide);
+      TROUPE_TRY(in[std::size_t(i)].tensor, widened(ctx, ctx.input(i)));
       numbers.push_back(std::uint32_t(i));
     }
     Slot result;
@@ -69,16 +64,28 @@ class ThroughFloat final : public Kernel {
     const KernelContext& ctx_;
   };
 
+  static Expected<Tensor> widened(const KernelContext& ctx, const Tensor& x) {
+    if (x.dtype() != dtype_of<T>) return x;
+    TROUPE_TRY(Tensor wide, ctx.allocate(DType::f32, x.shape()));
+    float* to = wide.mutable_data<float>();
+    for_chunks(ctx, x.elements(),
+               [&](Range r) { widen_row(x.data<T>() + r.begin, r.size(), to + r.begin); });
+    return wide;
+  }
+
   std::unique_ptr<Kernel> wide_;
 };
+
+// A kernel of `type`, f16 or bf16, made of one of f32.
+inline std::unique_ptr<Kernel> through_float(DType type, std::unique_ptr<Kernel> wide) {
+  if (type == DType::f16) return std::unique_ptr<Kernel>(new ThroughFloat<half>(std::move(wide)));
+  return std::unique_ptr<Kernel>(new ThroughFloat<bfloat16>(std::move(wide)));
+}
 
 // The factory for f16 and bf16, of a kernel class of f32:   .cpu(...)
 template <class F32>
 Expected<std::unique_ptr<Kernel>> through_float(const KernelSpec& spec) {
-  auto wide = std::unique_ptr<Kernel>(new F32(spec));
-  if (spec.type() == DType::f16)
-    return std::unique_ptr<Kernel>(new ThroughFloat<half>(std::move(wide)));
-  return std::unique_ptr<Kernel>(new ThroughFloat<bfloat16>(std::move(wide)));
+  return through_float(spec.type(), std::unique_ptr<Kernel>(new F32(spec)));
 }
 
 }  // namespace troupe

@@ -108,7 +108,7 @@ void plan_resnet50(const std::string& name) {
   if (!library) return;
   const DnnTarget gpu = described(*library, name);
   int planned = 0;
-  for (const DType dtype : {DType::f32, DType::bf16})
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
     for (const Pads pads : {Pads::same, Pads::centred}) {
       const std::set<DnnConvolution> all = resnet50(pads);
       CHECK(all.size() == 23);
@@ -118,7 +118,7 @@ void plan_resnet50(const std::string& name) {
       }
     }
   MESSAGE("cuDNN ", library->version, ", ", name, ": ", planned, " plans");
-  CHECK(planned == 4 * 3 * 23);
+  CHECK(planned == 6 * 3 * 23);
 }
 
 }  // namespace

@@ -120,9 +120,7 @@ AttrMap attributes(Ints strides, Ints dilations, std::int64_t groups, Ints pads)
 
 }  // namespace
 
-TEST_CASE("CUDA: cuDNN computes convolutions and both gradients of any window") {
-  const Settings settings;
-  auto device = gpu_with(with_library(), "check=1");
+TEST_CASE("CUDA: convolutions and both gradients of any window, by cuDNN and by Troupe's kernels") {
   Random random(41);
   INFO("seed 41");
   struct Window {
@@ -157,20 +155,25 @@ TEST_CASE("CUDA: cuDNN computes convolutions and both gradients of any window") 
        {1, 1},
        1,
        {0, 0, 0, 0}},
+      {"sums over many pixels", {3, 29, 31, 2}, {3, 3, 1, 4}, {1, 1}, {1, 1}, 2, {}},
       {"no image", {0, 4, 4, 2}, {2, 2, 2, 3}, {1, 1}, {1, 1}, 1, {}},
       {"no channel in", {2, 4, 4, 0}, {2, 2, 0, 3}, {1, 1}, {1, 1}, 1, {}},
       {"no channel out", {2, 4, 4, 2}, {2, 2, 2, 0}, {1, 1}, {1, 1}, 1, {}},
       {"an image without pixels", {2, 0, 4, 2}, {2, 2, 2, 3}, {1, 1}, {1, 1}, 1, {1, 1, 1, 1}},
   };
-  for (const DType dtype : {DType::f32, DType::f64})
-    for (const Window& w : windows)
-      for (const Case& one : cases_of(random, dtype, w.x, w.filter,
-                                      attributes(w.strides, w.dilations, w.groups, w.pads))) {
-        INFO(w.what << " of " << dtype_name(dtype));
-        check(*device, one);
-      }
-  CHECK(device->convolutions() != nullptr);
-  CHECK(fake_reports().empty());
+  for (const char* by : {"cudnn", "kernels"}) {
+    const Settings settings("", by);
+    auto device = gpu_with(with_library(), "check=1");
+    for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16})
+      for (const Window& w : windows)
+        for (const Case& one : cases_of(random, dtype, w.x, w.filter,
+                                        attributes(w.strides, w.dilations, w.groups, w.pads))) {
+          INFO(w.what << " of " << dtype_name(dtype) << " by " << by);
+          check(*device, one);
+        }
+    CHECK((device->convolutions() != nullptr) == (by == std::string("cudnn")));
+    CHECK(fake_reports().empty());
+  }
 }
 
 TEST_CASE("CUDA: cuDNN is told how parts of tensors are aligned") {
@@ -178,10 +181,10 @@ TEST_CASE("CUDA: cuDNN is told how parts of tensors are aligned") {
   auto device = gpu_with(with_library(), "check=1");
   Random random(48);
   INFO("seed 48");
-  for (const std::size_t offset : {4, 8, 12, 16, 20})
+  for (const std::size_t offset : {2, 4, 8, 12, 16, 20})
     for (const Shape& filter : {Shape{2, 2, 2, 3}, Shape{1, 2, 2, 1}})  // moved, and as it is
-      for (const Case& one :
-           cases_of(random, DType::f32, {1, 3, 4, 2}, filter, attributes({1, 1}, {1, 1}, 1, {})))
+      for (const Case& one : cases_of(random, offset == 2 ? DType::bf16 : DType::f32, {1, 3, 4, 2},
+                                      filter, attributes({1, 1}, {1, 1}, 1, {})))
         check(*device, one, offset);
   CHECK(fake_reports().empty());
 }
@@ -199,10 +202,13 @@ TEST_CASE("CUDA: rows of convolutions by cuDNN have the CPU's results") {
       if (!want.ok()) continue;
       INFO(row.op << " of " << row.inputs[0].text());
       REQUIRE_MESSAGE(got.ok(), got.status().text());
+      const DType type = node.out_types[0];
+      const double near = type == DType::f64   ? 1e-13
+                          : type == DType::f32 ? 2e-6
+                          : type == DType::f16 ? 1e-3
+                                               : 8e-3;
       for (std::int64_t i = 0; i < (*want)[0].elements(); ++i)
-        CHECK(element((*got)[0], i) ==
-              doctest::Approx(element((*want)[0], i))
-                  .epsilon(node.out_types[0] == DType::f32 ? 2e-6 : 1e-13));
+        CHECK(element((*got)[0], i) == doctest::Approx(element((*want)[0], i)).epsilon(near));
       ++rows;
     }
   CHECK(rows >= 12);
