@@ -5,7 +5,7 @@
 #include "ops/formulas/arithmetic.hpp"
 #include "ops/formulas/reduction.hpp"
 #include "ops/kernels/support/columns.hpp"
-#include "ops/kernels/support/typed.hpp"
+#include "ops/kernels/support/through_float.hpp"
 #include "ops/kernels/support/types.hpp"
 #include "ops/op.hpp"
 
@@ -89,8 +89,7 @@ struct BiasAddGrad {
 
 class BiasAddGradOnGpu final : public cuda::DeviceKernel {
  public:
-  explicit BiasAddGradOnGpu(const KernelSpec& s)
-      : sum_(typeid(formula::SumOf), s.type(), false) {}
+  explicit BiasAddGradOnGpu(const KernelSpec& s) : sum_(typeid(formula::SumOf), s.type(), false) {}
   std::span<cuda::GpuFunction> functions() override { return sum_.functions(); }
   Status compute(KernelContext& c) override {
     const Tensor& dy = c.input(0);
@@ -112,19 +111,19 @@ TROUPE_OPS(bias_add) {
   r.add({.name = "BiasAdd",
          .in = {"x", "bias"},
          .out = {"y"},
-         .types = "f32 f64",
+         .types = kFloats,
          .shape = bias_shape,
          .grad = bias_grad,
          .doc = "y = x + bias, where bias has one element per channel: the last dimension of x."})
-      .cpu(float_function<BiasAdd>)
+      .cpu(through_float_function<BiasAdd>)
       .cuda(cuda::elementwise<formula::Add, cuda::Shapes::last>);
   r.add({.name = "BiasAddGrad",
          .in = {"dy"},
          .out = {"db"},
-         .types = "f32 f64",
+         .types = kFloats,
          .shape = bias_grad_shape,
          .grad = bias_grad_grad,
          .doc = "The sum of dy over every dimension but the last. The sum has a fixed order."})
-      .cpu(float_function<BiasAddGrad>)
+      .cpu(through_float_function<BiasAddGrad>)
       .cuda(make_kernel<BiasAddGradOnGpu>);
 }

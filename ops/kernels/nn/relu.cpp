@@ -9,7 +9,7 @@
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/one_shape.hpp"
 #include "ops/kernels/support/packets.hpp"
-#include "ops/kernels/support/typed.hpp"
+#include "ops/kernels/support/through_float.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
@@ -138,22 +138,22 @@ void add_pair(OpTable& r, std::string name, GradFn grad, GradFn grad_grad, std::
   r.add({.name = name,
          .in = {"x"},
          .out = {"y"},
-         .types = "f32 f64",
+         .types = kFloats,
          .shape = same_shape,
          .grad = grad,
          .elementwise = true,
          .doc = std::move(doc)})
-      .cpu(elementwise<F, Reals>)
+      .cpu(elementwise<F>)
       .cuda(cuda::elementwise<GpuF>);
   r.add({.name = name + "Grad",
          .in = {"dy", "y"},
          .out = {"dx"},
-         .types = "f32 f64",
+         .types = kFloats,
          .shape = one_shape,
          .grad = grad_grad,
          .elementwise = true,
          .doc = "The gradient of " + name + ", given its output y."})
-      .cpu(float_function<Backward<G>>)
+      .cpu(through_float_function<Backward<G>>)
       .cuda(cuda::elementwise<GpuG, cuda::Shapes::equal>);
 }
 template <class F, class G>

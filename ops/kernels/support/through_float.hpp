@@ -8,6 +8,7 @@
 
 #include "ops/kernels/support/elementwise.hpp"
 #include "ops/kernels/support/half_rows.hpp"
+#include "ops/kernels/support/typed.hpp"
 
 namespace troupe {
 
@@ -86,6 +87,15 @@ inline std::unique_ptr<Kernel> through_float(DType type, std::unique_ptr<Kernel>
 template <class F32>
 Expected<std::unique_ptr<Kernel>> through_float(const KernelSpec& spec) {
   return through_float(spec.type(), std::unique_ptr<Kernel>(new F32(spec)));
+}
+
+// The same of a plain template of functions, and as float_function for f32 and f64:
+//   .cpu(through_float_function<BiasAdd>)
+template <class F>
+Expected<std::unique_ptr<Kernel>> through_float_function(const KernelSpec& spec) {
+  if (!is_half(spec.type())) return float_function<F>(spec);
+  TROUPE_TRY(auto wide, kernel<F::template run<float>>(spec));
+  return through_float(spec.type(), std::move(wide));
 }
 
 }  // namespace troupe
