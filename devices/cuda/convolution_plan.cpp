@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace troupe::cuda {
@@ -10,7 +11,7 @@ namespace {
 using Dims = std::array<std::int64_t, 4>;
 
 // What tensors are called among the pointers of a run.
-constexpr std::int64_t kX = 1, kFilter = 2, kY = 3;
+constexpr std::int64_t kX = 1, kFilter = 2, kY = 3, kBias = 4, kConvolved = 5, kWithBias = 6;
 
 DnnType dnn_type(DType dtype) {
   switch (dtype) {
@@ -25,24 +26,28 @@ DnnType dnn_type(DType dtype) {
   }
 }
 
-// cuDNN's order of dimensions is n, c, h, w, whatever the layout; here channels lie innermost.
-Expected<DnnDescriptor> tensor(const Cudnn& library, DType dtype, std::int64_t id, const Dims& dims,
-                               std::int64_t alignment) {
+// What is multiplied, added up and computed of sums.
+DnnType compute_type(DType dtype) { return dtype == DType::f64 ? kDnnF64 : kDnnF32; }
+
+// cuDNN's order of dimensions is n, c, h, w, whatever the layout; here channels lie innermost. A
+// tensor that is `between` operations is nowhere in memory.
+Expected<DnnDescriptor> tensor(const Cudnn& library, DnnType type, std::int64_t id,
+                               const Dims& dims, std::int64_t alignment, bool between = false) {
   const auto [n, c, h, w] = dims;
   TROUPE_TRY(DnnDescriptor made, DnnDescriptor::make(library, kDnnTensor));
-  TROUPE_TRY(made.set_enum(kDnnTensorType, kDnnOfType, dnn_type(dtype)));
+  TROUPE_TRY(made.set_enum(kDnnTensorType, kDnnOfType, type));
   TROUPE_TRY(made.set_int64(kDnnTensorDims, dims));
   TROUPE_TRY(made.set_int64(kDnnTensorStrides, Dims{h * w * c, 1, w * c, c}));
   TROUPE_TRY(made.set_int64(kDnnTensorId, id));
   TROUPE_TRY(made.set_int64(kDnnTensorAlignment, alignment));
+  if (between) TROUPE_TRY(made.set(kDnnTensorIsVirtual, kDnnOfBool, 1, &between));
   TROUPE_TRY(made.finalize());
   return made;
 }
 
 Expected<DnnDescriptor> window(const Cudnn& library, const DnnConvolution& c) {
   TROUPE_TRY(DnnDescriptor made, DnnDescriptor::make(library, kDnnConvolution));
-  TROUPE_TRY(
-      made.set_enum(kDnnConvolutionCompute, kDnnOfType, c.dtype == DType::f64 ? kDnnF64 : kDnnF32));
+  TROUPE_TRY(made.set_enum(kDnnConvolutionCompute, kDnnOfType, compute_type(c.dtype)));
   TROUPE_TRY(made.set_enum(kDnnConvolutionModeIs, kDnnOfConvolutionMode, kDnnCrossCorrelation));
   TROUPE_TRY(made.set_int64(kDnnConvolutionDims, 2));
   TROUPE_TRY(made.set_int64(kDnnConvolutionDilations, c.dilation));
@@ -67,18 +72,22 @@ constexpr Attributes kAttributes[] = {
      kDnnBackwardFilterConvolution, kDnnBackwardFilterX, kDnnBackwardFilterDfilter,
      kDnnBackwardFilterDy}};
 
-// The graph of the one operation, last, behind what it is made of.
-Expected<std::vector<DnnDescriptor>> describe(const Cudnn& library, const DnnConvolution& c,
-                                              const DnnTarget& target) {
+// Descriptors, and those of operations among them, which a graph is made of.
+struct Described {
+  std::vector<DnnDescriptor> parts, operations;
+};
+
+// The convolution itself, whose y is `y`.
+Status describe_convolution(const Cudnn& library, const DnnConvolution& c, const DnnDescriptor& y,
+                            Described& all) {
   const Attributes& names = kAttributes[std::size_t(c.of)];
+  const DnnType type = dnn_type(c.dtype);
   TROUPE_TRY(DnnDescriptor x,
-             tensor(library, c.dtype, kX, {c.images, c.in_channels, c.in[0], c.in[1]}, c.align_x));
+             tensor(library, type, kX, {c.images, c.in_channels, c.in[0], c.in[1]}, c.align_x));
   TROUPE_TRY(
       DnnDescriptor filter,
-      tensor(library, c.dtype, kFilter,
+      tensor(library, type, kFilter,
              {c.out_channels, c.in_channels / c.groups, c.filter[0], c.filter[1]}, c.align_filter));
-  TROUPE_TRY(DnnDescriptor y, tensor(library, c.dtype, kY,
-                                     {c.images, c.out_channels, c.out[0], c.out[1]}, c.align_y));
   TROUPE_TRY(DnnDescriptor sliding, window(library, c));
   TROUPE_TRY(DnnDescriptor operation, DnnDescriptor::make(library, names.kind));
   const double one = 1, zero = 0;
@@ -89,14 +98,62 @@ Expected<std::vector<DnnDescriptor>> describe(const Cudnn& library, const DnnCon
   TROUPE_TRY(operation.set_descriptor(names.filter, filter));
   TROUPE_TRY(operation.set_descriptor(names.y, y));
   TROUPE_TRY(operation.finalize());
+  for (DnnDescriptor* part : {&x, &filter, &sliding}) all.parts.push_back(std::move(*part));
+  all.operations.push_back(std::move(operation));
+  return ok_status();
+}
+
+// y = x + b, or Relu of x. cuDNN is asked for a Relu that keeps NaN.
+Status describe_pointwise(const Cudnn& library, DnnPointwiseMode mode, DnnType compute,
+                          const DnnDescriptor& x, const DnnDescriptor* b, const DnnDescriptor& y,
+                          Described& all) {
+  TROUPE_TRY(DnnDescriptor function, DnnDescriptor::make(library, kDnnPointwise));
+  TROUPE_TRY(function.set_enum(kDnnPointwiseModeIs, kDnnOfPointwiseMode, mode));
+  TROUPE_TRY(function.set_enum(kDnnPointwiseCompute, kDnnOfType, compute));
+  TROUPE_TRY(function.set_enum(kDnnPointwiseNan, kDnnOfNan, kDnnKeepNan));
+  TROUPE_TRY(function.finalize());
+  TROUPE_TRY(DnnDescriptor operation, DnnDescriptor::make(library, kDnnPointwiseOperation));
+  TROUPE_TRY(operation.set_descriptor(kDnnPointwiseDescriptor, function));
+  TROUPE_TRY(operation.set_descriptor(kDnnPointwiseX, x));
+  if (b) TROUPE_TRY(operation.set_descriptor(kDnnPointwiseB, *b));
+  TROUPE_TRY(operation.set_descriptor(kDnnPointwiseY, y));
+  TROUPE_TRY(operation.finalize());
+  all.parts.push_back(std::move(function));
+  all.operations.push_back(std::move(operation));
+  return ok_status();
+}
+
+// The graph, last, behind what it is made of.
+Expected<std::vector<DnnDescriptor>> describe(const Cudnn& library, const DnnConvolution& c,
+                                              const DnnTarget& target) {
+  const DnnType type = dnn_type(c.dtype), compute = compute_type(c.dtype);
+  const Dims dims{c.images, c.out_channels, c.out[0], c.out[1]};
+  TROUPE_TRY(DnnDescriptor y, tensor(library, type, kY, dims, c.align_y));
+  Described all;
+  if (c.then == ConvolutionThen::nothing) {
+    TROUPE_TRY(describe_convolution(library, c, y, all));
+  } else {
+    const bool relu = c.then == ConvolutionThen::bias_relu;
+    TROUPE_TRY(DnnDescriptor bias,
+               tensor(library, type, kBias, {1, c.out_channels, 1, 1}, c.align_bias));
+    TROUPE_TRY(DnnDescriptor convolved, tensor(library, compute, kConvolved, dims, 16, true));
+    TROUPE_TRY(DnnDescriptor with_bias, tensor(library, compute, kWithBias, dims, 16, true));
+    TROUPE_TRY(describe_convolution(library, c, convolved, all));
+    TROUPE_TRY(
+        describe_pointwise(library, kDnnAdd, compute, convolved, &bias, relu ? with_bias : y, all));
+    if (relu)
+      TROUPE_TRY(describe_pointwise(library, kDnnRelu, compute, with_bias, nullptr, y, all));
+    for (DnnDescriptor* part : {&bias, &convolved, &with_bias})
+      all.parts.push_back(std::move(*part));
+  }
   TROUPE_TRY(DnnDescriptor graph, DnnDescriptor::make(library, kDnnOperationGraph));
   TROUPE_TRY(target.of_graph(graph));
-  TROUPE_TRY(graph.set_descriptor(kDnnGraphOperations, operation));
+  TROUPE_TRY(graph.set_descriptors(kDnnGraphOperations, all.operations));
   TROUPE_TRY(graph.finalize());
-  std::vector<DnnDescriptor> all;
-  for (DnnDescriptor* one_of : {&x, &filter, &y, &sliding, &operation, &graph})
-    all.push_back(std::move(*one_of));
-  return all;
+  all.parts.push_back(std::move(y));
+  for (DnnDescriptor& operation : all.operations) all.parts.push_back(std::move(operation));
+  all.parts.push_back(std::move(graph));
+  return std::move(all.parts);
 }
 
 bool allows(DType dtype, bool tf32, DnnNumericalNote note) {
@@ -206,7 +263,8 @@ Expected<std::vector<ConvolutionPlan>> ConvolutionPlan::make_several(
       }
       TROUPE_TRY(const std::int64_t workspace, plan->get_int64(kDnnPlanWorkspace));
       if (workspace < 0 || std::uint64_t(workspace) > limits.workspace) continue;
-      plans.push_back(ConvolutionPlan(library, parts, std::move(configuration), std::move(*plan),
+      plans.push_back(ConvolutionPlan(library, c.then != ConvolutionThen::nothing, parts,
+                                      std::move(configuration), std::move(*plan),
                                       std::size_t(workspace), *engine));
     }
   }
@@ -218,10 +276,11 @@ Expected<std::vector<ConvolutionPlan>> ConvolutionPlan::make_several(
 
 Status ConvolutionPlan::run(DnnHandle handle, const DnnOperands& operands, void* workspace) const {
   TROUPE_TRY(DnnDescriptor pack, DnnDescriptor::make(*library_, kDnnVariantPack));
-  const std::array<std::int64_t, 3> ids{kX, kFilter, kY};
-  const void* pointers[] = {operands.x, operands.filter, operands.y};
-  TROUPE_TRY(pack.set_int64(kDnnPackIds, ids));
-  TROUPE_TRY(pack.set(kDnnPackPointers, kDnnOfPointer, 3, pointers));
+  const std::array<std::int64_t, 4> ids{kX, kFilter, kY, kBias};
+  const void* pointers[] = {operands.x, operands.filter, operands.y, operands.bias};
+  const std::size_t count = has_bias_ ? 4 : 3;
+  TROUPE_TRY(pack.set_int64(kDnnPackIds, std::span(ids).first(count)));
+  TROUPE_TRY(pack.set(kDnnPackPointers, kDnnOfPointer, std::int64_t(count), pointers));
   TROUPE_TRY(pack.set(kDnnPackWorkspace, kDnnOfPointer, 1, &workspace));
   TROUPE_TRY(pack.finalize());
   return library_->check(library_->cudnnBackendExecute(handle, plan_.raw(), pack.raw()),

@@ -15,26 +15,31 @@
 namespace troupe::cuda {
 
 enum class ConvolutionOf : std::uint8_t { y, dx, dfilter };
+// What follows on y in the same run: a number for each of its channels is added, and Relu taken of
+// the sum.
+enum class ConvolutionThen : std::uint8_t { nothing, bias, bias_relu };
 
 // Of images x [n,h,w,c] with filters that lie as [k,h,w,c/groups], giving y [n,h',w',k]; pairs are
 // height and width. Or one of its gradients: dx of filter and dy, dfilter of x and dy. Of f32 and
 // f64; of f16 and bf16, which are added up in f32 and rounded once.
-// REQUIRES: all sizes are positive, y's follow from the others.
+// What follows is computed of sums that are not rounded. REQUIRES: all sizes are positive, y's
+// follow from the others; only y is followed by anything.
 struct DnnConvolution {
   ConvolutionOf of = ConvolutionOf::y;
+  ConvolutionThen then = ConvolutionThen::nothing;
   DType dtype = DType::f32;
   std::int64_t images = 1, in_channels = 1, out_channels = 1, groups = 1;
   std::array<std::int64_t, 2> in{1, 1}, out{1, 1}, filter{1, 1};
   std::array<std::int64_t, 2> stride{1, 1}, dilation{1, 1};
   std::array<std::int64_t, 2> pad_before{}, pad_after{};
   // Bytes: powers of two, up to 16, that divide the addresses.
-  std::int64_t align_x = 16, align_filter = 16, align_y = 16;
+  std::int64_t align_x = 16, align_filter = 16, align_y = 16, align_bias = 16;
   auto operator<=>(const DnnConvolution&) const = default;
 };
 
-// x, filter and y, of which one is the result, or their gradients.
+// x, filter and y, of which one is the result, or their gradients; and what is added to y.
 struct DnnOperands {
-  const void *x = nullptr, *filter = nullptr, *y = nullptr;
+  const void *x = nullptr, *filter = nullptr, *y = nullptr, *bias = nullptr;
 };
 
 // What a plan is made for: the GPU of a handle, or one that is only described.
@@ -90,9 +95,10 @@ class ConvolutionPlan {
   // What plans of one convolution were made of: cuDNN does not say that they keep it.
   using Parts = std::shared_ptr<const std::vector<DnnDescriptor>>;
 
-  ConvolutionPlan(const Cudnn& library, Parts parts, DnnDescriptor configuration,
+  ConvolutionPlan(const Cudnn& library, bool has_bias, Parts parts, DnnDescriptor configuration,
                   DnnDescriptor plan, std::size_t workspace, std::int64_t engine)
       : library_(&library),
+        has_bias_(has_bias),
         parts_(std::move(parts)),
         configuration_(std::move(configuration)),
         plan_(std::move(plan)),
@@ -100,6 +106,7 @@ class ConvolutionPlan {
         engine_(engine) {}
 
   const Cudnn* library_;
+  bool has_bias_;
   Parts parts_;
   DnnDescriptor configuration_, plan_;
   std::size_t workspace_;

@@ -142,13 +142,15 @@ std::optional<Expected<Convolutions::PlanPtr>> Convolutions::known(
 
 // Of all that the list of plans depends on.
 std::string Convolutions::key_of(const DnnConvolution& c) const {
-  const std::string text = fmt::format(
+  std::string text = fmt::format(
       "{} {} cudnn {} workspace {} tf32 {}: {} {} {} {} {} {}, {} {} {}, {} {}, {} {}, {} {} {}",
       context_->gpu().name, context_->gpu().architecture, library_.version, limits_.workspace,
       limits_.tf32, int(c.of), dtype_name(c.dtype), c.images, c.in_channels, c.out_channels,
       c.groups, fmt::join(c.in, "x"), fmt::join(c.out, "x"), fmt::join(c.filter, "x"),
       fmt::join(c.stride, "x"), fmt::join(c.dilation, "x"), fmt::join(c.pad_before, "x"),
       fmt::join(c.pad_after, "x"), c.align_x, c.align_filter, c.align_y);
+  if (c.then != ConvolutionThen::nothing)
+    text += fmt::format(", then {} {}", int(c.then), c.align_bias);
   return fmt::format("cudnn-{:016x}{:016x}", hash_text(text), hash_text(text, 1));
 }
 

@@ -50,6 +50,13 @@ Status DnnDescriptor::set(DnnAttribute attribute, DnnValue type, std::int64_t co
                          "cudnnBackendSetAttribute");
 }
 
+Status DnnDescriptor::set_descriptors(DnnAttribute attribute,
+                                      std::span<const DnnDescriptor> values) {
+  std::vector<void*> all;
+  for (const DnnDescriptor& value : values) all.push_back(value.raw_);
+  return set(attribute, kDnnOfDescriptor, std::int64_t(all.size()), all.data());
+}
+
 Status DnnDescriptor::finalize() {
   return library_->check(library_->cudnnBackendFinalize(raw_), "cudnnBackendFinalize");
 }

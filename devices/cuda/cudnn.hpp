@@ -21,6 +21,8 @@ using DnnResult = int;                // cudnnStatus_t
 // Values of NVIDIA's enumerations.
 enum DnnType : int { kDnnF32 = 0, kDnnF64 = 1, kDnnF16 = 2, kDnnBf16 = 9 };  // cudnnDataType_t
 enum DnnConvolutionMode : int { kDnnCrossCorrelation = 1 };
+enum DnnPointwiseMode : int { kDnnAdd = 0, kDnnRelu = 100 };
+enum DnnNan : int { kDnnKeepNan = 1 };  // cudnnNanPropagation_t
 enum DnnHeuristics : int { kDnnHeuristicsFallback = 2, kDnnHeuristicsA = 3 };
 enum DnnNumericalNote : int {
   kDnnTensorCore = 0,
@@ -35,6 +37,7 @@ enum DnnNumericalNote : int {
   kDnnStrictNanPropagation = 9,
 };
 enum DnnKind : int {  // cudnnBackendDescriptorType_t
+  kDnnPointwise = 0,
   kDnnConvolution = 1,
   kDnnEngine = 2,
   kDnnEngineConfig = 3,
@@ -43,6 +46,7 @@ enum DnnKind : int {  // cudnnBackendDescriptorType_t
   kDnnForward = 10,
   kDnnBackwardFilter = 11,
   kDnnBackwardData = 12,
+  kDnnPointwiseOperation = 13,
   kDnnOperationGraph = 15,
   kDnnVariantPack = 16,
   kDnnTensor = 17,
@@ -51,16 +55,22 @@ enum DnnKind : int {  // cudnnBackendDescriptorType_t
 enum DnnValue : int {  // cudnnBackendAttributeType_t
   kDnnOfHandle = 0,
   kDnnOfType = 1,
+  kDnnOfBool = 2,
   kDnnOfInt64 = 3,
   kDnnOfDouble = 5,
   kDnnOfPointer = 6,
   kDnnOfConvolutionMode = 7,
   kDnnOfHeuristics = 8,
+  kDnnOfNan = 10,
   kDnnOfNumericalNote = 11,
+  kDnnOfPointwiseMode = 14,
   kDnnOfDescriptor = 15,
   kDnnOfChar = 24,
 };
 enum DnnAttribute : int {  // cudnnBackendAttributeName_t
+  kDnnPointwiseModeIs = 0,
+  kDnnPointwiseCompute = 1,
+  kDnnPointwiseNan = 2,
   kDnnConvolutionCompute = 100,
   kDnnConvolutionModeIs = 101,
   kDnnConvolutionDilations = 102,
@@ -95,6 +105,10 @@ enum DnnAttribute : int {  // cudnnBackendAttributeName_t
   kDnnBackwardFilterDfilter = 715,
   kDnnBackwardFilterX = 716,
   kDnnBackwardFilterDy = 717,
+  kDnnPointwiseDescriptor = 750,
+  kDnnPointwiseX = 751,
+  kDnnPointwiseB = 752,
+  kDnnPointwiseY = 753,
   kDnnGraphHandle = 800,
   kDnnGraphOperations = 801,
   kDnnTensorAlignment = 900,
@@ -102,6 +116,7 @@ enum DnnAttribute : int {  // cudnnBackendAttributeName_t
   kDnnTensorDims = 902,
   kDnnTensorStrides = 903,
   kDnnTensorId = 906,
+  kDnnTensorIsVirtual = 907,
   kDnnPackIds = 1000,
   kDnnPackPointers = 1001,
   kDnnPackWorkspace = 1003,
@@ -195,6 +210,7 @@ class DnnDescriptor {
   Status set_descriptor(DnnAttribute attribute, const DnnDescriptor& value) {
     return set(attribute, kDnnOfDescriptor, 1, &value.raw_);
   }
+  Status set_descriptors(DnnAttribute attribute, std::span<const DnnDescriptor> values);
   Status finalize();
 
   Expected<std::int64_t> get_int64(DnnAttribute attribute) const;

@@ -1,10 +1,10 @@
 #include "ops/cuda/conv.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -12,10 +12,14 @@
 #include "devices/cuda/cuda_device.hpp"
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
+#include "ops/cuda/elementwise.hpp"
 #include "ops/cuda/launch.hpp"
+#include "ops/cuda/moves.hpp"
 #include "ops/cuda/strided.hpp"
 #include "ops/cuda/workspace.hpp"
 #include "ops/device/arguments.hpp"
+#include "ops/formulas/arithmetic.hpp"
+#include "ops/formulas/relu.hpp"
 #include "ops/kernels/nn/conv.hpp"
 #include "ops/kernels/support/half_rows.hpp"
 
@@ -26,8 +30,18 @@ namespace {
 constexpr std::uint32_t kMostAlignment = 16;
 
 ConvolutionOf result_of(std::string_view op) {
-  if (op == "Conv2D") return ConvolutionOf::y;
-  return op == "Conv2DBackpropInput" ? ConvolutionOf::dx : ConvolutionOf::dfilter;
+  if (op == "Conv2DBackpropInput") return ConvolutionOf::dx;
+  return op == "Conv2DBackpropFilter" ? ConvolutionOf::dfilter : ConvolutionOf::y;
+}
+
+ConvolutionThen what_follows(const KernelSpec& spec) {
+  if (spec.node.op != "_Conv2DBias") return ConvolutionThen::nothing;
+  return spec.bool_attr("relu") ? ConvolutionThen::bias_relu : ConvolutionThen::bias;
+}
+
+const char* function_of(ConvolutionOf of) {
+  constexpr const char* kNames[] = {"Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"};
+  return kNames[std::size_t(of)];
 }
 
 DType sum_type(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
@@ -42,15 +56,23 @@ class Conv final : public DeviceKernel {
  public:
   Conv(const KernelSpec& spec, const WindowAttrs& window)
       : of_(result_of(spec.node.op)),
+        then_(what_follows(spec)),
         dtype_(spec.type()),
         window_(window),
-        functions_{GpuFunction{device_type(spec.node.op.c_str(), {element_type(dtype_)}),
-                               kRegistersOfTiles},
-                   sum_of_columns(dtype_), copy_strided_function(dtype_)} {}
+        functions_{
+            GpuFunction{device_type(function_of(of_), {element_type(dtype_)}), kRegistersOfTiles}} {
+    if (of_ == ConvolutionOf::dfilter) functions_.push_back(sum_of_columns(dtype_));
+    if (then_ != ConvolutionThen::nothing)
+      functions_.push_back(elementwise_function(typeid(formula::Add), 2, dtype_));
+    if (then_ == ConvolutionThen::bias_relu)
+      functions_.push_back(elementwise_function(typeid(formula::Relu), 1, dtype_));
+    functions_.push_back(copy_strided_function(dtype_));
+  }
 
-  // The last one moves filters for the library.
+  // The first one convolves, the last one moves filters for the library. Between them are those
+  // that finish the result.
   std::span<GpuFunction> functions() override {
-    return std::span(functions_).first(has_library_ ? 3 : 2);
+    return std::span(functions_).first(functions_.size() - (has_library_ ? 0 : 1));
   }
   bool convolves() const override { return true; }
   void convolve_by_library(bool library) override { has_library_ = library; }
@@ -66,34 +88,66 @@ class Conv final : public DeviceKernel {
     }
     TROUPE_TRY(const ConvShape s, conv_shape(window_, x, filter));
     const Shape y = y_shape(s);
-    if (ctx.inputs() == 3 && ctx.input(2).shape() != y)
+    const bool of_gradient = of_ != ConvolutionOf::y, has_bias = then_ != ConvolutionThen::nothing;
+    if (of_gradient && ctx.input(2).shape() != y)
       return invalid_argument("dy is " + ctx.input(2).shape().text() +
                               ", but the convolution gives " + y.text());
+    if (has_bias && ctx.input(2).shape() != Shape{s.out_c})
+      return invalid_argument("bias " + ctx.input(2).shape().text() +
+                              " does not fit the channels of " + y.text());
     TROUPE_TRY(Tensor to, ctx.allocate(dtype_, of_input ? x : of_filter ? filter : y));
     device::ConvArgs args{};
     if (!of_input) args.x = ctx.input(0).raw();
     if (!of_filter) args.filter = ctx.input(1).raw();
-    if (ctx.inputs() == 3) args.dy = ctx.input(2).raw();
+    if (of_gradient) args.dy = ctx.input(2).raw();
     args.to = to.mutable_raw();
     args.images = s.batch, args.in = s.in_c, args.out = s.out_c, args.groups = s.groups;
     args.h = {s.in_h, s.out_h, s.filter_h, s.stride_h, s.dilation_h, s.pad_top};
     args.w = {s.in_w, s.out_w, s.filter_w, s.stride_w, s.dilation_w, s.pad_left};
-    if (to.elements() != 0) TROUPE_TRY(convolve(ctx, s, args, to.elements()));
+    if (to.elements() != 0) TROUPE_TRY(convolve(ctx, s, args, to));
     ctx.set_output(0, std::move(to));
     return ok_status();
   }
 
  private:
   Status convolve(const KernelContext& ctx, const ConvShape& s, device::ConvArgs& args,
-                  std::int64_t elements) const {
-    auto& device = static_cast<CudaDevice&>(ctx.device());
-    Convolutions* convolutions = device.convolutions();
-    // What has no terms is filled with zeros by kernels.
+                  Tensor& to) const {
+    if (then_ == ConvolutionThen::nothing) return convolve_alone(ctx, s, args, to.elements());
+    if (Convolutions* library = library_for(ctx, s)) {
+      Status done = by_library(ctx, *library, s, args, then_);
+      if (done.code() != Code::unimplemented) return done;  // else its parts
+    }
+    TROUPE_TRY(convolve_alone(ctx, s, args, to.elements()));
+    return follow(ctx, ctx.input(2), to);
+  }
+
+  // What follows on y, one after the other.
+  Status follow(const KernelContext& ctx, const Tensor& bias, Tensor& y) const {
+    TROUPE_TRY(const auto meet, Broadcast<2>::of({&y.shape(), &bias.shape()}));
+    device::ElementwiseArgs<2> add{};
+    add.n = y.elements(), add.walk = walk_of<2>(meet);
+    add.in[0] = y.raw(), add.in[1] = bias.raw(), add.out = y.mutable_raw();
+    TROUPE_TRY(launch(ctx, functions_[1], grid_for(add.n), &add));
+    if (then_ == ConvolutionThen::bias) return ok_status();
+    TROUPE_TRY(const auto whole, Broadcast<1>::of({&y.shape()}));
+    device::ElementwiseArgs<1> relu{};
+    relu.n = y.elements(), relu.walk = walk_of<1>(whole);
+    relu.in[0] = y.raw(), relu.out = y.mutable_raw();
+    return launch(ctx, functions_[2], grid_for(relu.n), &relu);
+  }
+
+  // What has no terms is filled with zeros by kernels.
+  static Convolutions* library_for(const KernelContext& ctx, const ConvShape& s) {
     const bool empty =
         x_shape(s).elements() == 0 || y_shape(s).elements() == 0 || filter_shape(s).elements() == 0;
-    if (convolutions && !empty) {
-      Status done = by_library(ctx, device, *convolutions, s, args);
-      if (!convolutions->leaves(done)) return done;
+    return empty ? nullptr : static_cast<CudaDevice&>(ctx.device()).convolutions();
+  }
+
+  Status convolve_alone(const KernelContext& ctx, const ConvShape& s, device::ConvArgs& args,
+                        std::int64_t elements) const {
+    if (Convolutions* library = library_for(ctx, s)) {
+      Status done = by_library(ctx, *library, s, args, ConvolutionThen::nothing);
+      if (!library->leaves(done)) return done;
     }
     const std::int64_t columns = (of_ == ConvolutionOf::dx ? s.in_c : s.out_c) / s.groups;
     const std::int64_t rows = elements / s.groups / columns;
@@ -102,8 +156,9 @@ class Conv final : public DeviceKernel {
   }
 
   // cuDNN's filters lie as [k,h,w,c], Troupe's as [h,w,c,k]: they are moved.
-  Status by_library(const KernelContext& ctx, CudaDevice& device, Convolutions& convolutions,
-                    const ConvShape& s, const device::ConvArgs& args) const {
+  Status by_library(const KernelContext& ctx, Convolutions& convolutions, const ConvShape& s,
+                    const device::ConvArgs& args, ConvolutionThen then) const {
+    auto& device = static_cast<CudaDevice&>(ctx.device());
     const std::int64_t taps = filter_shape(s).elements() / s.out_c;
     const bool moves = taps != 1 && s.out_c != 1;
     DnnOperands operands{args.x, args.filter, args.dy};
@@ -111,6 +166,11 @@ class Conv final : public DeviceKernel {
      : of_ == ConvolutionOf::dx ? operands.x
                                 : operands.filter) = args.to;
     DnnConvolution wanted = description(s);
+    wanted.then = then;
+    if (then != ConvolutionThen::nothing) {
+      operands.bias = ctx.input(2).raw();
+      wanted.align_bias = alignment_of(operands.bias, kMostAlignment);
+    }
     wanted.align_x = alignment_of(operands.x, kMostAlignment),
     wanted.align_y = alignment_of(operands.y, kMostAlignment);
     if (!moves) wanted.align_filter = alignment_of(operands.filter, kMostAlignment);
@@ -177,9 +237,10 @@ class Conv final : public DeviceKernel {
   }
 
   const ConvolutionOf of_;
+  const ConvolutionThen then_;
   const DType dtype_;
   const WindowAttrs window_;
-  std::array<GpuFunction, 3> functions_;
+  std::vector<GpuFunction> functions_;
   bool has_library_ = false;
 };
 

@@ -70,13 +70,18 @@ class Elementwise final : public DeviceKernel {
   Shapes shapes_;
 };
 
+std::string elementwise_type(const std::string& formula, const std::string& out_type,
+                             std::vector<std::string> in) {
+  in.insert(in.begin(), {formula, out_type});
+  return device_type("Elementwise", in);
+}
+
 // The output under the name of its type on the device, and as a dtype.
 Expected<std::unique_ptr<Kernel>> make(const std::string& formula, const std::string& out_type,
                                        std::vector<std::string> in, DType out,
                                        Shapes shapes = Shapes::broadcast) {
   const std::size_t inputs = in.size();
-  in.insert(in.begin(), {formula, out_type});
-  const std::string type = device_type("Elementwise", in);
+  const std::string type = elementwise_type(formula, out_type, std::move(in));
   switch (inputs) {
     case 1:
       return std::unique_ptr<Kernel>(new Elementwise<1>(type, out, shapes));
@@ -98,6 +103,12 @@ Expected<std::unique_ptr<Kernel>> elementwise_kernel(const KernelSpec& spec,
   return make(name_of(*formula.type), named(out),
               std::vector<std::string>(std::size_t(formula.inputs), named(in)), out,
               formula.shapes);
+}
+
+GpuFunction elementwise_function(const std::type_info& formula, int inputs, DType dtype) {
+  const std::string type = element_type(dtype);
+  return {elementwise_type(name_of(formula), type,
+                           std::vector<std::string>(std::size_t(inputs), type))};
 }
 
 Expected<std::unique_ptr<Kernel>> select(const KernelSpec& spec) {

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <typeinfo>
 
+#include "devices/cuda/gpu_kernel.hpp"
 #include "ops/op.hpp"
 
 namespace troupe::cuda {
@@ -44,6 +45,10 @@ Expected<std::unique_ptr<Kernel>> elementwise(const KernelSpec& spec) {
   if constexpr (requires { F::wraps; }) f.wraps = F::wraps;
   return elementwise_kernel(spec, f);
 }
+
+// What the kernel of a formula of so many inputs launches, whose result is of the type of the
+// inputs; with device::ElementwiseArgs.
+GpuFunction elementwise_function(const std::type_info& formula, int inputs, DType dtype);
 
 // Select: a condition, and two inputs of T that are moved.
 Expected<std::unique_ptr<Kernel>> select(const KernelSpec& spec);

@@ -184,6 +184,62 @@ TEST_CASE("what cuDNN refuses on a GPU names the node, and the next run is fine"
   CHECK(Tensor::same(step.run(fed)[0], Tensor::of(Shape{1, 2, 2, 1}, {3.0f, 6.0f, 9.0f, 12.0f})));
 }
 
+namespace {
+
+// A convolution with bias and Relu and the gradients of the sum of its squares, on fed values;
+// fetched with it, if so, what is between the two.
+struct WithBias {
+  explicit WithBias(bool fused, bool between = false) : session(g, cluster(fused)) {
+    Output x = placeholder<float>(g, {2, 5, 4, 3}, "x"),
+           w = placeholder<float>(g, {3, 2, 3, 4}, "w");
+    Output b = placeholder<float>(g, {4}, "b");
+    const Output sums = bias_add(conv2d(x, w), b), y = relu(sums);
+    const Output losses[] = {sum(y * y)}, xs[] = {x, w, b};
+    std::vector<Output> fetched = value_or_throw(gradients(losses, xs));
+    fetched.push_back(y);
+    if (between) fetched.push_back(sums);
+    step.emplace(session.compile(fetched, {}, {x, w, b}));
+    for (const Output& fed : {x, w, b}) {
+      Tensor t = value_or_throw(Tensor::make(DType::f32, fed.shape().shape()));
+      for (std::int64_t i = 0; i < t.elements(); ++i)
+        t.mutable_data<float>()[i] = float((i * 7 + feeds.size()) % 11) / 8 - 0.6f;
+      feeds.push_back(std::move(t));
+    }
+  }
+  static Cluster cluster(bool fused) {
+    Cluster cluster = with_gpu();
+    if (!fused) cluster.disabled_passes = {"fuse"};
+    return cluster;
+  }
+  // The op that cuDNN refuses to run.
+  bool runs_as_one() {
+    const test::EnvironmentVariable broken("TROUPE_FAKE_CUDNN", "execute=5000");
+    const auto refused = step->try_run(feeds);
+    REQUIRE_FALSE(refused.ok());
+    return contains(refused.status().text(), "_Conv2DBias");
+  }
+
+  Graph g;
+  Session session;
+  std::optional<CompiledStep> step;
+  std::vector<Tensor> feeds;
+};
+
+}  // namespace
+
+TEST_CASE("a convolution on a GPU takes bias and Relu into its run, with the same gradients") {
+  const Emulated emulated("check=1", true, true);
+  WithBias parts(false), fused(true), fetched(true, true);
+  const auto want = parts.step->run(parts.feeds);
+  CHECK(same_bits(fused.step->run(fused.feeds), want));
+  auto more = fetched.step->run(fetched.feeds);
+  more.pop_back();
+  CHECK(same_bits(more, want));
+  CHECK_FALSE(parts.runs_as_one());
+  CHECK(fused.runs_as_one());
+  CHECK(fetched.runs_as_one());  // with the bias alone
+}
+
 TEST_CASE("a label outside is refused on a GPU, too") {
   const Emulated emulated;
   Graph g;

@@ -14,9 +14,14 @@
 //   4  rounds inputs of f32 to TF32              8  adds up from the last to the first
 // What an engine's notes warn of is what it does.
 //
+// A convolution may be followed by what is added to each of its channels, and that by Relu, where
+// the tensors between them are virtual and of the type of the sums: these are rounded in the end
+// alone. A Relu that is not asked to keep NaN makes 0 of it.
+//
 // TROUPE_FAKE_CUDNN: "create=N", "heuristics=N", "plan=N", "execute=N": that call fails with N;
-// "engine=N": only this one is named; "none=1": none is; "note=N": engine 7 has this note;
-// "good=N": the first N runs of a handle do not fail with "execute=N".
+// "engine=N": only this one is named; "none=1": none is; "alone=1": none is where something follows
+// on a convolution; "note=N": engine 7 has this note; "good=N": the first N runs of a handle do not
+// fail with "execute=N".
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -51,10 +56,12 @@ constexpr DnnResult kFine = 0, kNoLibrary = 1001, kBad = 2000, kNull = 2002, kMi
 
 int setting(const char* name) { return setting_in("TROUPE_FAKE_CUDNN", name); }
 
-// An attribute that a descriptor needs, and how many values it has.
+// An attribute of a descriptor, how many values it has, and whether the descriptor needs it.
 struct Rule {
   int kind, attribute, type;
   std::int64_t count;
+  std::int64_t most = count;
+  bool needed = true;
 };
 constexpr Rule kRules[] = {
     {kDnnTensor, kDnnTensorType, kDnnOfType, 1},
@@ -62,6 +69,14 @@ constexpr Rule kRules[] = {
     {kDnnTensor, kDnnTensorStrides, kDnnOfInt64, 4},
     {kDnnTensor, kDnnTensorId, kDnnOfInt64, 1},
     {kDnnTensor, kDnnTensorAlignment, kDnnOfInt64, 1},
+    {kDnnTensor, kDnnTensorIsVirtual, kDnnOfBool, 1, 1, false},
+    {kDnnPointwise, kDnnPointwiseModeIs, kDnnOfPointwiseMode, 1},
+    {kDnnPointwise, kDnnPointwiseCompute, kDnnOfType, 1},
+    {kDnnPointwise, kDnnPointwiseNan, kDnnOfNan, 1, 1, false},
+    {kDnnPointwiseOperation, kDnnPointwiseDescriptor, kDnnOfDescriptor, 1},
+    {kDnnPointwiseOperation, kDnnPointwiseX, kDnnOfDescriptor, 1},
+    {kDnnPointwiseOperation, kDnnPointwiseB, kDnnOfDescriptor, 1, 1, false},
+    {kDnnPointwiseOperation, kDnnPointwiseY, kDnnOfDescriptor, 1},
     {kDnnConvolution, kDnnConvolutionCompute, kDnnOfType, 1},
     {kDnnConvolution, kDnnConvolutionModeIs, kDnnOfConvolutionMode, 1},
     {kDnnConvolution, kDnnConvolutionDims, kDnnOfInt64, 1},
@@ -88,19 +103,23 @@ constexpr Rule kRules[] = {
     {kDnnBackwardFilter, kDnnBackwardFilterDfilter, kDnnOfDescriptor, 1},
     {kDnnBackwardFilter, kDnnBackwardFilterDy, kDnnOfDescriptor, 1},
     {kDnnOperationGraph, kDnnGraphHandle, kDnnOfHandle, 1},
-    {kDnnOperationGraph, kDnnGraphOperations, kDnnOfDescriptor, 1},
+    {kDnnOperationGraph, kDnnGraphOperations, kDnnOfDescriptor, 1, 3},
     {kDnnEngineHeuristics, kDnnHeuristicsGraph, kDnnOfDescriptor, 1},
     {kDnnEngineHeuristics, kDnnHeuristicsMode, kDnnOfHeuristics, 1},
     {kDnnExecutionPlan, kDnnPlanHandle, kDnnOfHandle, 1},
     {kDnnExecutionPlan, kDnnPlanConfig, kDnnOfDescriptor, 1},
-    {kDnnVariantPack, kDnnPackIds, kDnnOfInt64, 3},
-    {kDnnVariantPack, kDnnPackPointers, kDnnOfPointer, 3},
+    {kDnnVariantPack, kDnnPackIds, kDnnOfInt64, 3, 4},
+    {kDnnVariantPack, kDnnPackPointers, kDnnOfPointer, 3, 4},
     {kDnnVariantPack, kDnnPackWorkspace, kDnnOfPointer, 1},
 };
 
 std::size_t size_of_value(int type) {
   switch (type) {
+    case kDnnOfBool:
+      return 1;
     case kDnnOfType:
+    case kDnnOfNan:
+    case kDnnOfPointwiseMode:
     case kDnnOfConvolutionMode:
     case kDnnOfHeuristics:
     case kDnnOfNumericalNote:
@@ -166,9 +185,10 @@ struct Layout {
 // What the kernel gets. The driver replaces addresses among these words, but not the copies, whose
 // bits are inverted.
 struct Call {
-  void *x, *filter, *y, *workspace;
-  std::uint64_t given[4];
+  void *x, *filter, *y, *workspace, *bias;
+  std::uint64_t given[5];
   std::int64_t of, type, engine, groups;
+  std::int64_t has_bias, has_relu, keeps_nan;
   Layout of_x, of_filter, of_y;
   std::array<std::int64_t, 2> stride, dilation, before, after;
 };
@@ -262,6 +282,8 @@ void compute(const Call& c) {
       parts[i] = sum(0, half);
       all = parts[i] + all;
     }
+    if (c.has_bias) all = all + T::load(c.bias, i / d[3] / d[2] % d[1]);
+    if (c.has_relu && (all < 0 || (all != all && !c.keeps_nan))) all = 0;
     T::store(to,
              result.at(i / d[3] / d[2] / d[1], i / d[3] / d[2] % d[1], i / d[3] % d[2], i % d[3]),
              all);
@@ -273,8 +295,8 @@ std::atomic<std::size_t> computed{0}, late_ends{0};
 
 Result run(const Launched& launched) {
   const Call& c = *static_cast<const Call*>(launched.arguments[0]);
-  const void* pointers[] = {c.x, c.filter, c.y, c.workspace};
-  for (int i = 0; i < 4; ++i)  // what is as it was given is no memory of the device
+  const void* pointers[] = {c.x, c.filter, c.y, c.workspace, c.bias};
+  for (int i = 0; i < 5; ++i)  // what is as it was given is no memory of the device
     if (pointers[i] && ~c.given[i] == reinterpret_cast<std::uint64_t>(pointers[i]))
       return kIllegalAddress;
   const auto touch = of_driver<Touch>("troupe_fake_touch");
@@ -282,6 +304,7 @@ Result run(const Launched& launched) {
   touch(c.x, c.of_x.span() * bytes, c.of == kDnnBackwardData);
   touch(c.filter, c.of_filter.span() * bytes, c.of == kDnnBackwardFilter);
   touch(c.y, c.of_y.span() * bytes, c.of == kDnnForward);
+  if (c.bias) touch(c.bias, std::size_t(c.of_y.dims[1]) * bytes, 0);
   if (c.workspace)
     touch(c.workspace, std::size_t(result_of(c).elements()) * std::max<std::size_t>(4, bytes), 1);
   switch (c.type) {
@@ -324,6 +347,10 @@ Layout layout_of(const Descriptor& tensor) {
   return layout;
 }
 
+bool is_virtual(const Descriptor& tensor) {
+  return tensor.values.count(kDnnTensorIsVirtual) != 0 && tensor.one<char>(kDnnTensorIsVirtual);
+}
+
 // What an operation says, without addresses. Not fine: it contradicts itself.
 DnnResult describe(const Descriptor& operation, Call& call) {
   const Places at = places_of(operation.kind);
@@ -336,10 +363,11 @@ DnnResult describe(const Descriptor& operation, Call& call) {
     if (!usable(tensor, kDnnTensor)) return kNotFinalized;
   call.of = operation.kind;
   call.type = tensors[0]->one<int>(kDnnTensorType);
+  const int sums = call.type == kDnnF64 ? kDnnF64 : kDnnF32;
   for (const Descriptor* tensor : tensors)
-    if (tensor->one<int>(kDnnTensorType) != call.type) return kBad;
+    if (tensor->one<int>(kDnnTensorType) != (is_virtual(*tensor) ? sums : call.type)) return kBad;
   const int compute = window->one<int>(kDnnConvolutionCompute);
-  if (compute != (call.type == kDnnF64 ? kDnnF64 : kDnnF32)) return kUnsupported;
+  if (compute != sums) return kUnsupported;
   call.of_x = layout_of(*tensors[0]), call.of_filter = layout_of(*tensors[1]);
   call.of_y = layout_of(*tensors[2]);
   const auto pair = [&](int attribute) {
@@ -361,14 +389,62 @@ DnnResult describe(const Descriptor& operation, Call& call) {
   return kFine;
 }
 
-DnnResult describe_graph(const Descriptor& graph, Call& call) {
-  const auto* operation = graph.one<Descriptor*>(kDnnGraphOperations);
-  if (library().live.count(operation) == 0 || !operation->finalized) return kNotFinalized;
-  return describe(*operation, call);
+// An operation on each element of `x`, which is between the two.
+DnnResult describe_pointwise(const Descriptor& operation, const Descriptor* x, Call& call) {
+  const auto* function = operation.one<Descriptor*>(kDnnPointwiseDescriptor);
+  const auto* y = operation.one<Descriptor*>(kDnnPointwiseY);
+  if (!usable(function, kDnnPointwise) || !usable(y, kDnnTensor)) return kNotFinalized;
+  const int sums = call.type == kDnnF64 ? kDnnF64 : kDnnF32;
+  if (operation.one<Descriptor*>(kDnnPointwiseX) != x || !is_virtual(*x)) return kUnsupported;
+  if (function->one<int>(kDnnPointwiseCompute) != sums) return kUnsupported;
+  if (y->one<int>(kDnnTensorType) != (is_virtual(*y) ? sums : call.type)) return kBad;
+  if (layout_of(*y).dims != call.of_y.dims) return kMismatch;
+  const bool has_b = operation.values.count(kDnnPointwiseB) != 0;
+  if (function->one<int>(kDnnPointwiseModeIs) == kDnnAdd) {
+    if (!has_b || call.has_bias || call.has_relu) return kUnsupported;
+    const auto* b = operation.one<Descriptor*>(kDnnPointwiseB);
+    if (!usable(b, kDnnTensor)) return kNotFinalized;
+    if (is_virtual(*b) || b->one<int>(kDnnTensorType) != call.type) return kBad;
+    if (layout_of(*b).dims != std::array<std::int64_t, 4>{1, call.of_y.dims[1], 1, 1})
+      return kMismatch;
+    call.has_bias = 1;
+    return kFine;
+  }
+  if (has_b || !call.has_bias || call.has_relu) return kUnsupported;
+  call.has_relu = 1;
+  call.keeps_nan = function->values.count(kDnnPointwiseNan) != 0 &&
+                   function->one<int>(kDnnPointwiseNan) == kDnnKeepNan;
+  return kFine;
 }
 
-std::vector<int> engines_of(int mode) {
+// The tensor that the last operation of a graph makes.
+const Descriptor* result_of_graph(const Descriptor& graph) {
+  const auto* last = graph.all<Descriptor*>(kDnnGraphOperations).back();
+  return last->one<Descriptor*>(last->kind == kDnnPointwiseOperation ? int(kDnnPointwiseY)
+                                                                     : places_of(last->kind).y);
+}
+
+DnnResult describe_graph(const Descriptor& graph, Call& call) {
+  const auto operations = graph.all<Descriptor*>(kDnnGraphOperations);
+  for (const Descriptor* operation : operations)
+    if (library().live.count(operation) == 0 || !operation->finalized) return kNotFinalized;
+  const Descriptor& first = *operations[0];
+  if (first.kind == kDnnPointwiseOperation) return kUnsupported;
+  if (const DnnResult wrong = describe(first, call)) return wrong;
+  if (operations.size() == 1) return kFine;
+  if (first.kind != kDnnForward) return kUnsupported;
+  const auto* between = first.one<Descriptor*>(kDnnForwardY);
+  for (std::size_t i = 1; i < operations.size(); ++i) {
+    if (operations[i]->kind != kDnnPointwiseOperation) return kUnsupported;
+    if (const DnnResult wrong = describe_pointwise(*operations[i], between, call)) return wrong;
+    between = operations[i]->one<Descriptor*>(kDnnPointwiseY);
+  }
+  return is_virtual(*between) ? kBad : kFine;
+}
+
+std::vector<int> engines_of(int mode, const Descriptor& graph) {
   if (setting("none") != 0) return {};
+  if (setting("alone") != 0 && graph.all<Descriptor*>(kDnnGraphOperations).size() > 1) return {};
   if (const int only = setting("engine"))
     return (only == 8) == (mode == kDnnHeuristicsFallback) ? std::vector{only} : std::vector<int>();
   return mode == kDnnHeuristicsFallback ? std::vector{8} : std::vector{1, 2, 3, 4, 5, 6, 7};
@@ -399,7 +475,7 @@ std::int64_t workspace_of(int engine, const Call& call) {
 
 DnnResult finalize(Descriptor& d) {
   for (const Rule& rule : kRules)
-    if (rule.kind == d.kind && d.values.count(rule.attribute) == 0) return kBad;
+    if (rule.kind == d.kind && rule.needed && d.values.count(rule.attribute) == 0) return kBad;
   Call call{};
   switch (d.kind) {
     case kDnnTensor: {
@@ -424,6 +500,10 @@ DnnResult finalize(Descriptor& d) {
                                                      : kDnnBackwardFilterAlpha;
       if (d.one<double>(alpha) != 1 || d.one<double>(alpha + 1) != 0) return kUnsupported;
       return describe(d, call);
+    }
+    case kDnnPointwise: {
+      const int mode = d.one<int>(kDnnPointwiseModeIs);
+      return mode == kDnnAdd || mode == kDnnRelu ? kFine : kUnsupported;
     }
     case kDnnOperationGraph:
       return describe_graph(d, call);
@@ -453,12 +533,16 @@ DnnResult execute(OpaqueDnn& handle, const Descriptor& plan, const Descriptor& p
   call.engine = config->engine;
   const auto ids = pack.all<std::int64_t>(kDnnPackIds);
   const auto given = pack.all<void*>(kDnnPackPointers);
-  const auto* operation = config->graph->one<Descriptor*>(kDnnGraphOperations);
-  const Places at = places_of(operation->kind);
-  void** const to[] = {&call.x, &call.filter, &call.y};
-  const int places[] = {at.x, at.filter, at.y};
-  for (int i = 0; i < 3; ++i) {
-    const auto* tensor = operation->one<Descriptor*>(places[i]);
+  const auto operations = config->graph->all<Descriptor*>(kDnnGraphOperations);
+  const Places at = places_of(operations[0]->kind);
+  void** const to[] = {&call.x, &call.filter, &call.y, &call.bias};
+  std::vector<const Descriptor*> tensors = {operations[0]->one<Descriptor*>(at.x),
+                                            operations[0]->one<Descriptor*>(at.filter),
+                                            result_of_graph(*config->graph)};
+  if (call.has_bias) tensors.push_back(operations[1]->one<Descriptor*>(kDnnPointwiseB));
+  if (ids.size() != given.size()) return kBad;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto* tensor = tensors[i];
     const auto id = std::find(ids.begin(), ids.end(), tensor->one<std::int64_t>(kDnnTensorId));
     if (id == ids.end()) return kBad;
     *to[i] = given[std::size_t(id - ids.begin())];
@@ -471,8 +555,8 @@ DnnResult execute(OpaqueDnn& handle, const Descriptor& plan, const Descriptor& p
     if (!call.workspace) return kNull;
     if (reinterpret_cast<std::uint64_t>(call.workspace) % 256 != 0) return kMisaligned;
   }
-  const void* pointers[] = {call.x, call.filter, call.y, call.workspace};
-  for (int i = 0; i < 4; ++i) call.given[i] = ~reinterpret_cast<std::uint64_t>(pointers[i]);
+  const void* pointers[] = {call.x, call.filter, call.y, call.workspace, call.bias};
+  for (int i = 0; i < 5; ++i) call.given[i] = ~reinterpret_cast<std::uint64_t>(pointers[i]);
   return handle.kernel.launch(handle.stream, &call) ? kFine : kFailed;
 }
 
@@ -490,7 +574,8 @@ DnnResult get(const Descriptor& d, int attribute, int type, std::int64_t most, s
   const auto made = [&](std::int64_t i) { return static_cast<Descriptor**>(to)[i]; };
   if (d.kind == kDnnEngineHeuristics && attribute == kDnnHeuristicsResults) {
     if (type != kDnnOfDescriptor) return kBadType;
-    const std::vector<int> engines = engines_of(d.one<int>(kDnnHeuristicsMode));
+    const std::vector<int> engines =
+        engines_of(d.one<int>(kDnnHeuristicsMode), *d.one<Descriptor*>(kDnnHeuristicsGraph));
     *count = std::int64_t(engines.size());
     if (most == 0) return kFine;
     *count = std::min(*count, most);
@@ -629,7 +714,7 @@ DnnResult cudnnBackendSetAttribute(void* descriptor, int attribute, int type, st
   for (const Rule& rule : kRules) {
     if (rule.kind != d.kind || rule.attribute != attribute) continue;
     if (rule.type != type) return kBadType;
-    if (rule.count != count) return kBad;
+    if (count < rule.count || count > rule.most) return kBad;
     const auto* bytes = static_cast<const char*>(values);
     d.values[attribute] = {bytes, bytes + std::size_t(count) * size_of_value(type)};
     return kFine;

@@ -265,7 +265,7 @@ TEST_CASE("the observer sees every stage in order") {
                 [&](std::string_view stage, const GraphDef&) { stages.emplace_back(stage); })
             .ok());
   CHECK(stages == std::vector<std::string>{"feeds", "prune", "raise", "state", "lower", "fold",
-                                           "cse", "sweep", "order", "replicate", "place",
+                                           "cse", "sweep", "order", "replicate", "place", "fuse",
                                            "distribute", "partition"});
 }
 

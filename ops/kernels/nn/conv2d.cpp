@@ -1,5 +1,7 @@
-// Conv2D and its two gradients: NHWC activations, HWIO filters. f16 and bf16 are computed as f32.
+// Conv2D, its two gradients, and Conv2D with what follows on it: NHWC activations, HWIO filters.
+// f16 and bf16 are computed as f32.
 #include "ops/cuda/conv.hpp"
+#include "ops/formulas/relu.hpp"
 #include "ops/kernels/nn/conv.hpp"
 #include "ops/kernels/nn/depthwise.hpp"
 #include "ops/kernels/support/through_float.hpp"
@@ -73,14 +75,20 @@ class Conv2D final : public Kernel {
   Conv2D(const WindowAttrs& window) : window_(window), plans_(ConvKind::forward, sizeof(T) == 4) {}
 
   Status compute(KernelContext& c) override {
+    TROUPE_TRY(Tensor y, convolve(c));
+    c.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+  // Of inputs 0 and 1.
+  Expected<Tensor> convolve(KernelContext& c) {
     const Tensor &x = c.input(0), &filter = c.input(1);
     TROUPE_TRY(ConvShape s, conv_shape(window_, x.shape(), filter.shape()));
     TROUPE_TRY(Tensor y, c.allocate(dtype_of<T>, y_shape(s)));
     if (y.elements() > 0)
       TROUPE_TRY(is_depthwise(s) ? depthwise_forward(c, s, x, filter, y.mutable_data<T>())
                                  : run(c, s, x.data<T>(), filter, y.mutable_data<T>()));
-    c.set_output(0, std::move(y));
-    return ok_status();
+    return y;
   }
 
  private:
@@ -108,6 +116,41 @@ class Conv2D final : public Kernel {
 
   const WindowAttrs window_;
   ConvPlans plans_;
+};
+
+// The bits of Conv2D, BiasAdd and Relu.
+template <class T>
+class Conv2DBias final : public Kernel {
+ public:
+  Conv2DBias(const WindowAttrs& window, bool relu) : conv_(window), relu_(relu) {}
+
+  Status compute(KernelContext& c) override {
+    TROUPE_TRY(Tensor y, conv_.convolve(c));
+    const Tensor& bias = c.input(2);
+    const std::int64_t channels = y.dim(3);
+    if (bias.shape() != Shape{channels})
+      return invalid_argument("bias " + bias.shape().text() + " does not fit the channels of " +
+                              y.shape().text());
+    const T* b = bias.data<T>();
+    T* all = y.mutable_data<T>();
+    const Chunks chunks = row_chunks(channels == 0 ? 0 : y.elements() / channels, channels);
+    c.parallel(chunks.count, [&](std::int64_t i) {
+      for (std::int64_t row = chunks[i].begin; row < chunks[i].end; ++row) {
+        T* to = all + row * channels;
+#pragma omp simd
+        for (std::int64_t j = 0; j < channels; ++j) {
+          const T sum = to[j] + b[j];
+          to[j] = relu_ ? formula::Relu{}(sum) : sum;
+        }
+      }
+    });
+    c.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  Conv2D<T> conv_;
+  const bool relu_;
 };
 
 template <class T>
@@ -312,6 +355,21 @@ Expected<PartialShape> conv_output(InferenceContext& c, const PartialShape& x,
   return y;
 }
 
+Status conv_bias_shape(InferenceContext& c) {
+  TROUPE_TRY(c.want_rank(0, 4));
+  TROUPE_TRY(c.want_rank(1, 4));
+  TROUPE_TRY(c.want_rank(2, 1));
+  TROUPE_TRY(PartialShape y, conv_output(c, c.shape(0), c.shape(1)));
+  const PartialShape& bias = c.shape(2);
+  if (bias.known_rank() && bias.known(0)) {
+    if (y.known(3) && y[3] != bias[0])
+      return invalid_argument("bias " + bias.text() + " does not fit the channels of " + y.text());
+    y.set_dim(3, bias[0]);
+  }
+  c.set(0, std::move(y));
+  return ok_status();
+}
+
 Status conv2d_shape(InferenceContext& c) {
   TROUPE_TRY(c.want_rank(0, 4));
   TROUPE_TRY(c.want_rank(1, 4));
@@ -390,6 +448,15 @@ std::vector<Output> filter_grad_grad(GradContext& c) {
   return {conv.dx(c.x[0], c.dy[0], c.x[2]), Output(), conv.y(c.x[0], c.dy[0])};
 }
 
+Expected<std::unique_ptr<Kernel>> conv_bias_kernel(const KernelSpec& spec) {
+  TROUPE_TRY(const WindowAttrs window, read_window(spec, false));
+  const bool relu = spec.bool_attr("relu");
+  if (spec.type() == DType::f64)
+    return std::unique_ptr<Kernel>(new Conv2DBias<double>(window, relu));
+  auto kernel = std::unique_ptr<Kernel>(new Conv2DBias<float>(window, relu));
+  return is_half(spec.type()) ? through_float(spec.type(), std::move(kernel)) : std::move(kernel);
+}
+
 template <template <class> class K>
 Expected<std::unique_ptr<Kernel>> conv_kernel(const KernelSpec& spec) {
   if (!is_half(spec.type())) return window_kernel<false, K>(spec);
@@ -427,6 +494,20 @@ TROUPE_OPS(conv2d) {
             "input channels; groups = c is a depthwise convolution. f16 and bf16 are summed in f32 "
             "and rounded once."})
       .cpu(conv_kernel<Conv2D>)
+      .cuda(cuda::conv2d);
+  auto attrs = kConvAttrs;
+  attrs.push_back("relu: bool = false");
+  r.add({.name = "_Conv2DBias",
+         .in = {"x", "filter", "bias"},
+         .out = {"y"},
+         .types = kFloats,
+         .attrs = attrs,
+         .shape = conv_bias_shape,
+         .no_gradient = "made of ops whose gradients were taken before",
+         .contraction = true,
+         .doc = "Conv2D, BiasAdd and, with `relu`, Relu: what a step that is compiled for a GPU "
+                "has in their place."})
+      .cpu(conv_bias_kernel)
       .cuda(cuda::conv2d);
   r.add({.name = "Conv2DBackpropInput",
          .in = {"x_sizes: Tsizes", "filter", "dy"},

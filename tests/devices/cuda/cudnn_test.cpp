@@ -19,6 +19,7 @@ namespace {
 using namespace cuda;
 
 constexpr ConvolutionOf kAll[] = {ConvolutionOf::y, ConvolutionOf::dx, ConvolutionOf::dfilter};
+constexpr ConvolutionThen kThen[] = {ConvolutionThen::bias, ConvolutionThen::bias_relu};
 constexpr std::size_t kWorkspace = std::size_t{256} << 20;
 
 std::optional<Cudnn> installed() {
@@ -121,6 +122,37 @@ void plan_resnet50(const std::string& name) {
   CHECK(planned == 6 * 3 * 23);
 }
 
+// A plan for each of what may follow; how many.
+int plan_what_follows(const Cudnn& library, const DnnTarget& gpu, DnnConvolution c,
+                      const ConvolutionPlan::Limits& limits) {
+  int planned = 0;
+  for (const ConvolutionThen then : kThen) {
+    c.then = then;
+    INFO(text(c) << (then == ConvolutionThen::bias ? ", bias" : ", bias, Relu"));
+    const auto plan = ConvolutionPlan::make(library, c, gpu, limits);
+    CHECK_MESSAGE(plan.ok(), plan.status().text());
+    if (!plan.ok()) continue;
+    CHECK(plan->workspace() <= limits.workspace);
+    ++planned;
+  }
+  return planned;
+}
+
+void plan_resnet50_with_bias(const std::string& name) {
+  const auto library = installed();
+  if (!library) return;
+  const DnnTarget gpu = described(*library, name);
+  int planned = 0;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    for (const Pads pads : {Pads::same, Pads::centred})
+      for (DnnConvolution c : resnet50(pads)) {
+        c.dtype = dtype;
+        planned += plan_what_follows(*library, gpu, c, {kWorkspace});
+      }
+  MESSAGE("cuDNN ", library->version, ", ", name, ": ", planned, " plans with a bias");
+  CHECK(planned == 6 * 2 * 23);
+}
+
 }  // namespace
 
 TEST_CASE("CUDA: NVIDIA's cuDNN plans convolutions for a GPU that is only described") {
@@ -154,6 +186,26 @@ TEST_CASE("CUDA: NVIDIA's cuDNN plans convolutions for a GPU that is only descri
   CHECK(contains(refused.text(), "cudnnBackendExecute: CUDNN_STATUS_BAD_PARAM"));
 }
 
+TEST_CASE("CUDA: NVIDIA's cuDNN plans a convolution with a bias and Relu as one run") {
+  const auto library = installed();
+  if (!library) return;
+  const DnnTarget h100 = described(*library, "h100");
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
+    DnnConvolution c = square(28, 64, 32, 3, 1);
+    c.dtype = dtype;
+    CHECK(plan_what_follows(*library, h100, c, {kWorkspace}) == 2);
+    CHECK(plan_what_follows(*library, h100, c, {.workspace = kWorkspace, .tf32 = true}) == 2);
+  }
+  DnnConvolution c = square(28, 64, 32, 3, 1);
+  c.then = ConvolutionThen::bias_relu;
+  const auto plan = ConvolutionPlan::make(*library, c, h100, {});
+  REQUIRE_MESSAGE(plan.ok(), plan.status().text());
+  // The pointers are taken; a handle is needed to go on.
+  int x = 0, filter = 0, y = 0, bias = 0;
+  const Status refused = plan->run(nullptr, {&x, &filter, &y, &bias}, nullptr);
+  CHECK(contains(refused.text(), "cudnnBackendExecute: CUDNN_STATUS_BAD_PARAM"));
+}
+
 // Whatever Conv2D allows is planned, or left to other kernels; it is no error.
 TEST_CASE("CUDA: NVIDIA's cuDNN plans odd windows, or leaves them") {
   const auto library = installed();
@@ -166,9 +218,13 @@ TEST_CASE("CUDA: NVIDIA's cuDNN plans odd windows, or leaves them") {
                      (c.filter[axis] - 1) * c.dilation[axis] - 1) /
                         c.stride[axis] +
                     1;
-    for (const ConvolutionOf of : kAll)
+    const auto all = {std::pair{ConvolutionOf::y, ConvolutionThen::nothing},
+                      {ConvolutionOf::dx, ConvolutionThen::nothing},
+                      {ConvolutionOf::dfilter, ConvolutionThen::nothing},
+                      {ConvolutionOf::y, ConvolutionThen::bias_relu}};
+    for (const auto& [of, then] : all)
       for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
-        c.of = of, c.dtype = dtype;
+        c.of = of, c.then = then, c.dtype = dtype;
         const auto plan = ConvolutionPlan::make(*library, c, h100, {kWorkspace});
         CHECK_MESSAGE((plan.ok() || plan.status().code() == Code::unimplemented), text(c), ": ",
                       plan.status().text());
@@ -223,6 +279,10 @@ TEST_CASE("CUDA: NVIDIA's cuDNN has a plan for every convolution of ResNet-50 on
 
 TEST_CASE("CUDA: NVIDIA's cuDNN has a plan for every convolution of ResNet-50 on an A100") {
   plan_resnet50("a100");
+}
+
+TEST_CASE("CUDA: NVIDIA's cuDNN has a plan for every convolution of ResNet-50 with its bias") {
+  for (const char* gpu : {"h100", "a100"}) plan_resnet50_with_bias(gpu);
 }
 
 }  // namespace troupe::test

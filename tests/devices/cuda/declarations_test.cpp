@@ -322,6 +322,9 @@ TEST_CASE("CUDA: the declarations of cuDNN are those of the header") {
   CHECK(int(cuda::kDnnF16) == int(CUDNN_DATA_HALF));
   CHECK(int(cuda::kDnnBf16) == int(CUDNN_DATA_BFLOAT16));
   CHECK(int(cuda::kDnnCrossCorrelation) == int(CUDNN_CROSS_CORRELATION));
+  CHECK(int(cuda::kDnnAdd) == int(CUDNN_POINTWISE_ADD));
+  CHECK(int(cuda::kDnnRelu) == int(CUDNN_POINTWISE_RELU_FWD));
+  CHECK(int(cuda::kDnnKeepNan) == int(CUDNN_PROPAGATE_NAN));
   CHECK(int(cuda::kDnnHeuristicsFallback) == int(CUDNN_HEUR_MODE_FALLBACK));
   CHECK(int(cuda::kDnnHeuristicsA) == int(CUDNN_HEUR_MODE_A));
   CHECK(int(cuda::kDnnTensorCore) == int(CUDNN_NUMERICAL_NOTE_TENSOR_CORE));
@@ -335,6 +338,8 @@ TEST_CASE("CUDA: the declarations of cuDNN are those of the header") {
   CHECK(int(cuda::kDnnWinograd6x6) == int(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6));
   CHECK(int(cuda::kDnnWinograd13x13) == int(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13));
   CHECK(int(cuda::kDnnStrictNanPropagation) == int(CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP));
+  CHECK(int(cuda::kDnnPointwise) == int(CUDNN_BACKEND_POINTWISE_DESCRIPTOR));
+  CHECK(int(cuda::kDnnPointwiseOperation) == int(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR));
   CHECK(int(cuda::kDnnConvolution) == int(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR));
   CHECK(int(cuda::kDnnEngine) == int(CUDNN_BACKEND_ENGINE_DESCRIPTOR));
   CHECK(int(cuda::kDnnEngineConfig) == int(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
@@ -351,6 +356,9 @@ TEST_CASE("CUDA: the declarations of cuDNN are those of the header") {
   CHECK(int(cuda::kDnnDeviceProperties) == int(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR));
   CHECK(int(cuda::kDnnOfHandle) == int(CUDNN_TYPE_HANDLE));
   CHECK(int(cuda::kDnnOfType) == int(CUDNN_TYPE_DATA_TYPE));
+  CHECK(int(cuda::kDnnOfBool) == int(CUDNN_TYPE_BOOLEAN));
+  CHECK(int(cuda::kDnnOfNan) == int(CUDNN_TYPE_NAN_PROPOGATION));
+  CHECK(int(cuda::kDnnOfPointwiseMode) == int(CUDNN_TYPE_POINTWISE_MODE));
   CHECK(int(cuda::kDnnOfInt64) == int(CUDNN_TYPE_INT64));
   CHECK(int(cuda::kDnnOfDouble) == int(CUDNN_TYPE_DOUBLE));
   CHECK(int(cuda::kDnnOfPointer) == int(CUDNN_TYPE_VOID_PTR));
@@ -359,6 +367,14 @@ TEST_CASE("CUDA: the declarations of cuDNN are those of the header") {
   CHECK(int(cuda::kDnnOfNumericalNote) == int(CUDNN_TYPE_NUMERICAL_NOTE));
   CHECK(int(cuda::kDnnOfDescriptor) == int(CUDNN_TYPE_BACKEND_DESCRIPTOR));
   CHECK(int(cuda::kDnnOfChar) == int(CUDNN_TYPE_CHAR));
+  CHECK(int(cuda::kDnnPointwiseModeIs) == int(CUDNN_ATTR_POINTWISE_MODE));
+  CHECK(int(cuda::kDnnPointwiseCompute) == int(CUDNN_ATTR_POINTWISE_MATH_PREC));
+  CHECK(int(cuda::kDnnPointwiseNan) == int(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION));
+  CHECK(int(cuda::kDnnPointwiseDescriptor) == int(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR));
+  CHECK(int(cuda::kDnnPointwiseX) == int(CUDNN_ATTR_OPERATION_POINTWISE_XDESC));
+  CHECK(int(cuda::kDnnPointwiseB) == int(CUDNN_ATTR_OPERATION_POINTWISE_BDESC));
+  CHECK(int(cuda::kDnnPointwiseY) == int(CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
+  CHECK(int(cuda::kDnnTensorIsVirtual) == int(CUDNN_ATTR_TENSOR_IS_VIRTUAL));
   CHECK(int(cuda::kDnnConvolutionCompute) == int(CUDNN_ATTR_CONVOLUTION_COMP_TYPE));
   CHECK(int(cuda::kDnnConvolutionModeIs) == int(CUDNN_ATTR_CONVOLUTION_CONV_MODE));
   CHECK(int(cuda::kDnnConvolutionDilations) == int(CUDNN_ATTR_CONVOLUTION_DILATIONS));

@@ -33,6 +33,10 @@ struct OpCase {
   std::string error = {};
 };
 using Cases = std::vector<OpCase>;
+// What its node is called: "" for the op's name, which is that of a node unless it begins with '_'.
+inline std::string node_name(const OpCase& row) {
+  return row.op.starts_with('_') ? row.op.substr(1) : std::string();
+}
 
 struct AddCases {
   explicit AddCases(Cases (*rows)()) { all().push_back(rows); }

@@ -109,6 +109,56 @@ void check(CudaDevice& device, const Case& one, std::size_t offset = 0, bool tf3
   check_within((*got)[0], (*want)[0], (*sizes)[0], one.terms);
 }
 
+// A convolution with a bias and, as it may be, Relu; and the three ops that it is made of.
+struct Followed {
+  std::vector<Tensor> inputs;  // x, filter, bias
+  AttrMap attrs;
+  bool relu = false;
+  std::int64_t terms = 0;
+
+  NodeDef fused() const {
+    AttrMap all = attrs;
+    all["relu"] = relu;
+    return make_node("_Conv2DBias", inputs, all);
+  }
+  Expected<std::vector<Tensor>> one_by_one(
+      FunctionRef<Expected<std::vector<Tensor>>(const NodeDef&, std::vector<Tensor>)> run) const {
+    const std::vector<Tensor> of_conv{inputs[0], inputs[1]};
+    TROUPE_TRY(auto y, run(make_node("Conv2D", of_conv, attrs), of_conv));
+    const std::vector<Tensor> of_add{y[0], inputs[2]};
+    TROUPE_TRY(y, run(make_node("BiasAdd", of_add, {}), of_add));
+    if (!relu) return y;
+    const std::vector<Tensor> of_relu{y[0]};
+    return run(make_node("Relu", of_relu, {}), of_relu);
+  }
+};
+
+Followed followed(Random& random, DType dtype, const Shape& x, const Shape& filter,
+                  const AttrMap& attrs, bool relu) {
+  return {{numbers(random, dtype, x), numbers(random, dtype, filter),
+           numbers(random, dtype, Shape{filter.dim(3)})},
+          attrs,
+          relu,
+          filter.dim(0) * filter.dim(1) * filter.dim(2) + 1};
+}
+
+Expected<std::vector<Tensor>> on_cpu(const NodeDef& node, std::vector<Tensor> inputs) {
+  return evaluate(ops::builtin(), node, std::move(inputs), inline_device());
+}
+
+// Against the fused op of a CPU.
+void check(CudaDevice& device, const Followed& one, std::size_t offset = 0) {
+  const auto got = run_on_gpu(ops::builtin(), device, one.fused(), one.inputs, false, {}, offset);
+  const auto want = on_cpu(one.fused(), one.inputs);
+  Followed sizes = one;
+  for (Tensor& x : sizes.inputs) x = sizes_of(x);
+  const auto of_sizes = on_cpu(sizes.fused(), sizes.inputs);
+  REQUIRE_MESSAGE(got.ok(), got.status().text());
+  REQUIRE_MESSAGE(want.ok(), want.status().text());
+  REQUIRE_MESSAGE(of_sizes.ok(), of_sizes.status().text());
+  check_within((*got)[0], (*want)[0], (*of_sizes)[0], one.terms);
+}
+
 using Ints = std::vector<std::int64_t>;
 AttrMap attributes(Ints strides, Ints dilations, std::int64_t groups, Ints pads) {
   return {{"strides", std::move(strides)},
@@ -176,6 +226,111 @@ TEST_CASE("CUDA: convolutions and both gradients of any window, by cuDNN and by 
   }
 }
 
+TEST_CASE(
+    "CUDA: a convolution with a bias and Relu is one run of cuDNN, with the bits of its parts") {
+  const Settings settings;
+  auto device = gpu_with(with_library(), "check=1");
+  Random random(53);
+  INFO("seed 53");
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16})
+    for (const bool relu : {false, true})
+      for (const auto& [x, filter, groups] : {std::tuple{Shape{2, 6, 5, 3}, Shape{3, 2, 3, 4}, 1},
+                                              {Shape{2, 4, 4, 6}, Shape{2, 3, 2, 9}, 3},
+                                              {Shape{3, 4, 5, 7}, Shape{1, 1, 7, 5}, 1},
+                                              {Shape{2, 4, 4, 1}, Shape{2, 2, 1, 1}, 1}}) {
+        const Followed one =
+            followed(random, dtype, x, filter, attributes({1, 2}, {1, 1}, groups, {}), relu);
+        INFO(dtype_name(dtype) << " " << x.text() << (relu ? " Relu" : ""));
+        check(*device, one);
+        if (dtype == DType::f16 || dtype == DType::bf16) continue;  // parts are rounded each
+        const auto fused = run_on_gpu(ops::builtin(), *device, one.fused(), one.inputs);
+        const auto parts = one.one_by_one([&](const NodeDef& node, std::vector<Tensor> inputs) {
+          return run_on_gpu(ops::builtin(), *device, node, inputs);
+        });
+        REQUIRE(fused.ok());
+        REQUIRE_MESSAGE(parts.ok(), parts.status().text());
+        CHECK(Tensor::same((*fused)[0], (*parts)[0]));
+      }
+  CHECK(fake_reports().empty());
+}
+
+TEST_CASE("CUDA: a convolution is computed in its parts where cuDNN has no run for all of it") {
+  Random random(54);
+  INFO("seed 54");
+  struct Case {
+    const char *library, *conv;
+  };
+  // By cuDNN and two kernels; by Troupe's kernels.
+  for (const auto& [library, conv] : {Case{"alone=1", "cudnn"}, {"none=1", ""}, {"", "kernels"}}) {
+    const Settings settings(library, conv);
+    auto device = gpu_with(with_library(), "check=1");
+    for (const DType dtype : {DType::f32, DType::f64})
+      for (const bool relu : {false, true}) {
+        const Followed one = followed(random, dtype, {2, 6, 5, 3}, {3, 2, 3, 4},
+                                      attributes({1, 1}, {1, 1}, 1, {}), relu);
+        INFO(library << " " << conv << " " << dtype_name(dtype));
+        check(*device, one);
+      }
+    CHECK(fake_reports().empty());
+  }
+  // What has no terms, and a way that is refused when it runs.
+  const Settings settings("", "");
+  auto device = gpu_with(with_library());
+  for (const auto& [x, filter] : {std::pair{Shape{0, 4, 4, 2}, Shape{2, 2, 2, 3}},
+                                  {Shape{2, 4, 4, 0}, Shape{2, 2, 0, 3}},
+                                  {Shape{2, 4, 4, 2}, Shape{2, 2, 2, 0}}})
+    check(*device,
+          followed(random, DType::f32, x, filter, attributes({1, 1}, {1, 1}, 1, {}), true));
+  const Settings refuses("execute=3000", "");
+  check(*device, followed(random, DType::f32, {1, 4, 4, 2}, {2, 2, 2, 3},
+                          attributes({1, 1}, {1, 1}, 1, {}), true));
+}
+
+TEST_CASE("CUDA: Relu behind a convolution keeps NaN, and makes -inf 0") {
+  Random random(55);
+  INFO("seed 55");
+  for (const char* conv : {"cudnn", "kernels"}) {
+    const Settings settings("", conv);
+    auto device = gpu_with(with_library());
+    Followed one = followed(random, DType::f32, {1, 1, 4, 1}, {1, 1, 1, 1},
+                            attributes({1, 1}, {1, 1}, 1, {}), true);
+    one.inputs[0] = Tensor::of<float>(Shape{1, 1, 4, 1}, {float(kNan), float(-kInf), -1, 2});
+    one.inputs[1] = Tensor::of<float>(Shape{1, 1, 1, 1}, {1});
+    one.inputs[2] = Tensor::of<float>(Shape{1}, {0.5f});
+    const auto got = run_on_gpu(ops::builtin(), *device, one.fused(), one.inputs);
+    REQUIRE_MESSAGE(got.ok(), got.status().text());
+    const float* y = (*got)[0].data<float>();
+    CHECK(std::isnan(y[0]));
+    CHECK(y[1] == 0);
+    CHECK(y[2] == 0);
+    CHECK(y[3] == 2.5f);
+  }
+}
+
+TEST_CASE("CUDA: what goes wrong with a convolution and its bias is an error") {
+  Random random(56);
+  INFO("seed 56");
+  const Followed one = followed(random, DType::f32, {1, 4, 4, 2}, {2, 2, 2, 3},
+                                attributes({1, 1}, {1, 1}, 1, {}), true);
+  {
+    const Settings settings("execute=5000", "");  // it failed: its parts would, too
+    auto device = gpu_with(with_library());
+    const auto failed = run_on_gpu(ops::builtin(), *device, one.fused(), one.inputs);
+    REQUIRE_FALSE(failed.ok());
+    CHECK(contains(failed.status().text(), "cudnnBackendExecute: CUDNN_STATUS_EXECUTION_FAILED"));
+  }
+  const Settings settings;
+  auto device = gpu_with(with_library());
+  Followed wrong = one;
+  wrong.inputs[2] = numbers(random, DType::f32, Shape{2});
+  for (const Status& status :
+       {run_on_gpu(ops::builtin(), *device, one.fused(), wrong.inputs).status(),
+        on_cpu(one.fused(), wrong.inputs).status()}) {
+    CHECK(status.code() == Code::invalid_argument);
+    CHECK(contains(status.message(), "bias [2] does not fit the channels of [1,4,4,3]"));
+  }
+}
+
 TEST_CASE("CUDA: cuDNN is told how parts of tensors are aligned") {
   const Settings settings;
   auto device = gpu_with(with_library(), "check=1");
@@ -186,6 +341,11 @@ TEST_CASE("CUDA: cuDNN is told how parts of tensors are aligned") {
       for (const Case& one : cases_of(random, offset == 2 ? DType::bf16 : DType::f32, {1, 3, 4, 2},
                                       filter, attributes({1, 1}, {1, 1}, 1, {})))
         check(*device, one, offset);
+  for (const std::size_t offset : {4, 8, 20})
+    check(*device,
+          followed(random, DType::f32, {1, 3, 4, 2}, {2, 2, 2, 3},
+                   attributes({1, 1}, {1, 1}, 1, {}), true),
+          offset);
   CHECK(fake_reports().empty());
 }
 
@@ -207,8 +367,10 @@ TEST_CASE("CUDA: rows of convolutions by cuDNN have the CPU's results") {
                           : type == DType::f32 ? 2e-6
                           : type == DType::f16 ? 1e-3
                                                : 8e-3;
-      for (std::int64_t i = 0; i < (*want)[0].elements(); ++i)
-        CHECK(element((*got)[0], i) == doctest::Approx(element((*want)[0], i)).epsilon(near));
+      for (std::int64_t i = 0; i < (*want)[0].elements(); ++i) {
+        const double a = element((*got)[0], i), b = element((*want)[0], i);
+        CHECK((std::isnan(b) ? std::isnan(a) : a == doctest::Approx(b).epsilon(near)));
+      }
       ++rows;
     }
   CHECK(rows >= 12);
@@ -239,6 +401,7 @@ TEST_CASE("CUDA: measured choices of cuDNN have right results, and later devices
   INFO("seed 50");
   const auto cases =
       cases_of(random, DType::f32, {2, 6, 6, 3}, {3, 3, 3, 4}, attributes({1, 1}, {1, 1}, 1, {}));
+  const Tensor bias = numbers(random, DType::f32, Shape{4});
   std::vector<Tensor> first;
   for (const char* fake : {"check=1", "check=1,delay_us=100,seed=4"}) {
     auto device = gpu_with(with_library(), fake);
@@ -249,7 +412,19 @@ TEST_CASE("CUDA: measured choices of cuDNN have right results, and later devices
       if (first.size() == i) first.push_back((*got)[0].clone().value());
       CHECK(Tensor::same((*got)[0], first[i]));
     }
-    CHECK(choices.kept() == 3);
+    // What follows on a convolution makes it another one.
+    for (const bool relu : {false, true}) {
+      const Followed one{{cases[0].inputs[0], cases[0].inputs[1], bias},
+                         attributes({1, 1}, {1, 1}, 1, {}),
+                         relu,
+                         28};
+      check(*device, one);
+      const auto got = run_on_gpu(ops::builtin(), *device, one.fused(), one.inputs);
+      REQUIRE(got.ok());
+      if (first.size() == std::size_t(3 + relu)) first.push_back((*got)[0].clone().value());
+      CHECK(Tensor::same((*got)[0], first[std::size_t(3 + relu)]));
+    }
+    CHECK(choices.kept() == 5);
     CHECK(fake_reports().empty());
   }
 }

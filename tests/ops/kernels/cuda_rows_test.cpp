@@ -82,7 +82,9 @@ Expected<NodeDef> node_of(const OpCase& row) {
   std::vector<Output> inputs;
   for (const Tensor& value : row.inputs)
     inputs.push_back(g.add("Placeholder", {}, {{"T", value.dtype()}, {"shape", PartialShape()}}));
-  TROUPE_TRY(const Op op, g.try_add({.op = row.op, .inputs = inputs, .attrs = row.attrs}));
+  TROUPE_TRY(
+      const Op op,
+      g.try_add({.op = row.op, .inputs = inputs, .attrs = row.attrs, .name = node_name(row)}));
   return g.node(op.node());
 }
 
@@ -90,12 +92,12 @@ Expected<NodeDef> node_of(const OpCase& row) {
 // have the CPU's bits.
 bool is_near_only(const std::string& op) {
   static const std::set<std::string> others = {
-      "BatchMatMul", "BiasAddGrad", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput",
-      "FusedBatchNorm", "FusedBatchNormGrad", "LayerNorm", "LayerNormGrad", "LogSoftmax",
-      "LogSoftmaxGrad", "LstmCell", "LstmCellGrad", "LstmSequence", "LstmSequenceGrad", "ApplyLamb",
-      "TileGrad", "MatMul", "Mean", "Prod", "Softmax", "SoftmaxGrad",
-      "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "Sum", "SumToShape",
-      "SumToShapeOf",
+      "BatchMatMul", "BiasAddGrad", "_Conv2DBias", "Conv2D", "Conv2DBackpropFilter",
+      "Conv2DBackpropInput", "FusedBatchNorm", "FusedBatchNormGrad", "LayerNorm", "LayerNormGrad",
+      "LogSoftmax", "LogSoftmaxGrad", "LstmCell", "LstmCellGrad", "LstmSequence",
+      "LstmSequenceGrad", "ApplyLamb", "TileGrad", "MatMul", "Mean", "Prod", "Softmax",
+      "SoftmaxGrad", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "Sum",
+      "SumToShape", "SumToShapeOf",
       // of the library
       "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Cos", "Cosh", "Elu", "Erf",
       "ErfGrad", "Exp", "Expm1", "Log", "Log1p", "Pow", "Selu", "SeluGrad", "Sigmoid", "Sin",
