@@ -83,7 +83,9 @@ std::vector<File> gpu_functions(const troupe::OpTable& table, const std::string&
           {path + ".inc", std::move(lines)}};
 }
 
+// What would be the same stays, so that nothing is built again for it.
 bool write(const std::string& path, const std::string& content) {
+  if (!content.empty() && read(path) == content) return true;
   std::ofstream out(path, std::ios::binary);
   out << content;
   return bool(out.flush());
