@@ -463,9 +463,9 @@ Result cuStreamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {
   return on_gpu([&](Gpu& gpu, auto&) {
     if (gpu.events.count(event) == 0) return kInvalidHandle;
     if (gpu.streams.count(stream) != 0) join(stream->known, event->known);
-    return issue(gpu, stream, [event, until = event->recorded](Gpu& g) {
+    return issue(gpu, stream, [reached = event->reached, until = event->recorded](Gpu& g) {
       std::unique_lock lock(g.mutex);
-      g.changed.wait(lock, [&] { return event->reached >= until || g.sticky != kSuccess; });
+      g.changed.wait(lock, [&] { return reached->record >= until || g.sticky != kSuccess; });
       return kSuccess;
     });
   });
@@ -487,13 +487,14 @@ Result cuEventDestroy_v2(EventHandle event) {
 Result cuEventRecord(EventHandle event, StreamHandle stream) {
   return on_gpu([&](Gpu& gpu, auto&) {
     if (gpu.events.count(event) == 0) return kInvalidHandle;
-    const Result result = issue(gpu, stream, [event, number = ++event->recorded](Gpu& g) {
-      std::lock_guard lock(g.mutex);
-      event->reached = std::max(event->reached, number);
-      event->time = std::chrono::steady_clock::now();
-      g.changed.notify_all();
-      return kSuccess;
-    });
+    const Result result =
+        issue(gpu, stream, [reached = event->reached, number = ++event->recorded](Gpu& g) {
+          std::lock_guard lock(g.mutex);
+          reached->record = std::max(reached->record, number);
+          reached->time = std::chrono::steady_clock::now();
+          g.changed.notify_all();
+          return kSuccess;
+        });
     if (result == kSuccess) event->known = stream->known;
     if (result == kSuccess && event->timing) ++driving().timed;
     return result;
@@ -502,7 +503,7 @@ Result cuEventRecord(EventHandle event, StreamHandle stream) {
 Result cuEventQuery(EventHandle event) {
   return on_gpu([&](Gpu& gpu, auto&) {
     if (gpu.events.count(event) == 0) return kInvalidHandle;
-    if (event->reached < event->recorded) return kNotReady;
+    if (event->reached->record < event->recorded) return kNotReady;
     join(gpu.host, event->known);
     return kSuccess;
   });
@@ -511,8 +512,8 @@ Result cuEventSynchronize(EventHandle event) {
   return on_gpu([&](Gpu& gpu, std::unique_lock<std::mutex>& lock) {
     if (gpu.events.count(event) == 0) return kInvalidHandle;
     const Clock known = event->known;
-    gpu.changed.wait(lock, [&, until = event->recorded] {
-      return event->reached >= until || gpu.sticky != kSuccess;
+    gpu.changed.wait(lock, [&, reached = event->reached, until = event->recorded] {
+      return reached->record >= until || gpu.sticky != kSuccess;
     });
     join(gpu.host, known);
     return gpu.sticky;
@@ -524,9 +525,10 @@ Result cuEventElapsedTime(float* milliseconds, EventHandle from, EventHandle to)
     for (const EventHandle event : {from, to}) {
       if (gpu.events.count(event) == 0 || !event->timing || event->recorded == 0)
         return kInvalidHandle;
-      if (event->reached < event->recorded) return kNotReady;
+      if (event->reached->record < event->recorded) return kNotReady;
     }
-    *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count();
+    const auto apart = to->reached->time - from->reached->time;
+    *milliseconds = std::chrono::duration<float, std::milli>(apart).count();
     return kSuccess;
   });
 }

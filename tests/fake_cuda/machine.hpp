@@ -156,8 +156,13 @@ struct OpaqueEvent {
   OpaqueEvent(fake_cuda::Gpu& g, bool t) : gpu(g), timing(t) {}
   fake_cuda::Gpu& gpu;
   const bool timing;
-  std::chrono::steady_clock::time_point time;  // when it was last reached
-  std::uint64_t recorded = 0, reached = 0;
+  // Work under way refers to it when the event may be destroyed.
+  struct Reached {
+    std::uint64_t record = 0;
+    std::chrono::steady_clock::time_point time;  // of the last
+  };
+  std::uint64_t recorded = 0;
+  const std::shared_ptr<Reached> reached = std::make_shared<Reached>();
   fake_cuda::Clock known;  // of the last record
 };
 
