@@ -40,7 +40,7 @@ constexpr Stage kStages[] = {
     {"order", order_writes},   // writes of one variable, epochs of reads
     {"replicate", replicate},  // N copies of what depends on a replica's data
     {"place", place},          // a device for every node
-    {"fuse", fuse, true},      // one node for a convolution and what follows on it
+    {"fuse", fuse, true},      // one node for a convolution or a product and what follows on it
 };
 
 Status check(const CompileRequest& request, const Target& target) {

@@ -36,7 +36,15 @@ enum LtCompute : int {
   kLtComputeTf32 = 77
 };  // cublasComputeType_t
 enum LtTransposition : std::int32_t { kLtPlain = 0, kLtTransposed = 1 };
-enum LtOperationAttribute : int { kLtTransposeA = 3, kLtTransposeB = 4 };
+enum LtOperationAttribute : int {
+  kLtTransposeA = 3,
+  kLtTransposeB = 4,
+  kLtEpilogueIs = 7,
+  kLtBiasPointer = 8,
+};
+// What is computed of sums before they are rounded: a number for each row of the result (by
+// columns) is added. The epilogues with a Relu are not here: theirs makes 0 of NaN.
+enum LtEpilogue : std::uint32_t { kLtNothing = 1, kLtBias = 4 };
 enum LtLayoutAttribute : int { kLtBatchCount = 5, kLtBatchStride = 6 };
 enum LtPreferenceAttribute : int {
   kLtMostWorkspace = 1,

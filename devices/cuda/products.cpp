@@ -26,31 +26,69 @@ LtType type_of(DType dtype) {
   }
 }
 
+// The description of what is computed, without the matrices.
+class Operation {
+ public:
+  explicit Operation(const CublasLt& library) : library_(library) {}
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+  ~Operation() {
+    if (raw_) library_.cublasLtMatmulDescDestroy(raw_);
+  }
+  LtOperation raw() const { return raw_; }
+
+  // Called once.
+  Status describe(const LtProduct& product, bool tf32, const void* bias) {
+    const bool f64 = product.dtype == DType::f64;
+    const LtCompute compute = f64                                   ? kLtComputeF64
+                              : tf32 && product.dtype == DType::f32 ? kLtComputeTf32
+                                                                    : kLtComputeF32;
+    TROUPE_TRY(
+        library_.check(library_.cublasLtMatmulDescCreate(&raw_, compute, f64 ? kLtF64 : kLtF32),
+                       "cublasLtMatmulDescCreate"));
+    TROUPE_TRY(set(kLtTransposeA, transposition(product.transpose_b)));
+    TROUPE_TRY(set(kLtTransposeB, transposition(product.transpose_a)));
+    if (!product.bias) return ok_status();
+    TROUPE_TRY(set(kLtEpilogueIs, std::uint32_t{kLtBias}));
+    return set(kLtBiasPointer, bias);
+  }
+
+ private:
+  static std::int32_t transposition(bool transposed) {
+    return transposed ? kLtTransposed : kLtPlain;
+  }
+
+  template <class T>
+  Status set(LtOperationAttribute which, T value) {
+    return library_.check(
+        library_.cublasLtMatmulDescSetAttribute(raw_, which, &value, sizeof value),
+        "cublasLtMatmulDescSetAttribute");
+  }
+
+  const CublasLt& library_;
+  LtOperation raw_ = nullptr;
+};
+
 }  // namespace
 
 // A matrix that lies row by row is, column by column, its transpose. So the library is asked for
-// y' = b' a', where it takes b first.
+// y' = b' a', where it takes b first; a number for each column of y is one for each row of y'.
 class Products::Plan {
  public:
-  Plan(const CublasLt& library, const LtProduct& product) : library_(library), product_(product) {}
+  Plan(const CublasLt& library, const LtProduct& product, bool tf32)
+      : library_(library), product_(product), tf32_(tf32), operation_(library) {}
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
   ~Plan() {
-    if (operation_) library_.cublasLtMatmulDescDestroy(operation_);
     for (LtLayout layout : {first_, second_, result_})
       if (layout) library_.cublasLtMatrixLayoutDestroy(layout);
   }
 
-  Status describe(bool tf32) {
-    const bool f64 = product_.dtype == DType::f64;
-    const LtCompute compute = f64                                    ? kLtComputeF64
-                              : tf32 && product_.dtype == DType::f32 ? kLtComputeTf32
-                                                                     : kLtComputeF32;
-    TROUPE_TRY(library_.check(
-        library_.cublasLtMatmulDescCreate(&operation_, compute, f64 ? kLtF64 : kLtF32),
-        "cublasLtMatmulDescCreate"));
-    TROUPE_TRY(transpose(kLtTransposeA, product_.transpose_b));
-    TROUPE_TRY(transpose(kLtTransposeB, product_.transpose_a));
+  Status describe(const Alignments& alignments) {
+    // How a bias is aligned the library takes from its address, which it does not look at here: one
+    // that is aligned so and to no more.
+    const auto* bias = reinterpret_cast<const void*>(std::uintptr_t(alignments.bias));
+    TROUPE_TRY(operation_.describe(product_, tf32_, bias));
     TROUPE_TRY(lay_out(first_, product_.n, product_.k, product_.transpose_b, product_.next_b));
     TROUPE_TRY(lay_out(second_, product_.k, product_.m, product_.transpose_a, product_.next_a));
     return lay_out(result_, product_.n, product_.m, false, product_.m * product_.n);
@@ -70,24 +108,26 @@ class Products::Plan {
 
   Status run(LtHandle handle, const Operands& operands, void* workspace,
              StreamHandle stream) const {
+    if (!product_.bias) return run(handle, operation_.raw(), operands, workspace, stream);
+    // The description tells where the bias is, so each run has its own.
+    Operation own(library_);
+    TROUPE_TRY(own.describe(product_, tf32_, operands.bias));
+    return run(handle, own.raw(), operands, workspace, stream);
+  }
+
+ private:
+  Status run(LtHandle handle, LtOperation operation, const Operands& operands, void* workspace,
+             StreamHandle stream) const {
     const float one = 1, zero = 0;
     const double one_f64 = 1, zero_f64 = 0;
     const bool f64 = product_.dtype == DType::f64;
     const void* alpha = f64 ? static_cast<const void*>(&one_f64) : &one;
     const void* beta = f64 ? static_cast<const void*>(&zero_f64) : &zero;
     return library_.check(
-        library_.cublasLtMatmul(handle, operation_, alpha, operands.b, first_, operands.a, second_,
+        library_.cublasLtMatmul(handle, operation, alpha, operands.b, first_, operands.a, second_,
                                 beta, operands.y, result_, operands.y, result_, &chosen_.algorithm,
                                 workspace, chosen_.workspace, stream),
         "cublasLtMatmul");
-  }
-
- private:
-  Status transpose(LtOperationAttribute which, bool transposed) {
-    const std::int32_t value = transposed ? kLtTransposed : kLtPlain;
-    return library_.check(
-        library_.cublasLtMatmulDescSetAttribute(operation_, which, &value, sizeof value),
-        "cublasLtMatmulDescSetAttribute");
   }
 
   // Of a factor of `rows` and `columns`, or of its transpose, which lies in memory.
@@ -122,7 +162,7 @@ class Products::Plan {
     TROUPE_TRY(prefer(kLtAlignmentD, alignments.y));
     int count = 0;
     TROUPE_TRY(library_.check(
-        library_.cublasLtMatmulAlgoGetHeuristic(handle, operation_, first_, second_, result_,
+        library_.cublasLtMatmulAlgoGetHeuristic(handle, operation_.raw(), first_, second_, result_,
                                                 result_, preference, 1, &chosen_, &count),
         "cublasLtMatmulAlgoGetHeuristic"));
     if (count == 0)
@@ -132,7 +172,8 @@ class Products::Plan {
 
   const CublasLt& library_;
   const LtProduct product_;
-  LtOperation operation_ = nullptr;
+  const bool tf32_;
+  Operation operation_;
   LtLayout first_ = nullptr, second_ = nullptr, result_ = nullptr;
   LtHeuristic chosen_{};
 };
@@ -158,13 +199,14 @@ Expected<Products::PlanPtr> Products::plan(const LtProduct& product, const Opera
   const Alignments alignments{alignment_of(operands.a, kMostAlignment, product.next_a * size),
                               alignment_of(operands.b, kMostAlignment, product.next_b * size),
                               alignment_of(operands.y, kMostAlignment,
-                                           product.count == 1 ? 0 : product.m * product.n * size)};
+                                           product.count == 1 ? 0 : product.m * product.n * size),
+                              product.bias ? alignment_of(operands.bias, kMostAlignment) : 0};
   std::lock_guard lock(mutex_);
   const std::pair key(product, alignments);
   if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
-  auto plan = std::make_shared<Plan>(library_, product);
+  auto plan = std::make_shared<Plan>(library_, product, tf32_);
   context_->enter();
-  TROUPE_TRY(plan->describe(tf32_));
+  TROUPE_TRY(plan->describe(alignments));
   TROUPE_TRY(plan->choose(handle_, alignments));
   if (plans_.size() == kMostPlans) plans_.clear();
   return plans_.emplace(key, std::move(plan)).first->second;

@@ -16,18 +16,22 @@ namespace troupe::cuda {
 
 // y = a b, for each of `count` pairs of matrices that lie row by row: a is [m, k], or [k, m] if it
 // lies transposed, b [k, n] or [n, k], y [m, n]. Of f32 and f64; of f16 and bf16, which are added
-// up in f32 and rounded once. REQUIRES: m, n, k and count are positive, count less than 2^31.
+// up in f32 and rounded once. With a bias, a number for each column of y is added to the sums
+// before they are rounded. REQUIRES: m, n, k and count are positive, count less than 2^31; 1 with a
+// bias.
 struct LtProduct {
   DType dtype = DType::f32;
   std::int64_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;
   std::int64_t count = 1;
   std::int64_t next_a = 0, next_b = 0;  // elements from one matrix to the next; 0: one for all
+  bool bias = false;
   auto operator<=>(const LtProduct&) const = default;
 };
 struct Operands {
   const void *a = nullptr, *b = nullptr;
   void* y = nullptr;
+  const void* bias = nullptr;  // [n], of a product with one
 };
 
 // The library's handle of a GPU, and what it has chosen for each product. Sums are split only where
@@ -57,7 +61,7 @@ class Products {
 
  private:
   struct Alignments {
-    std::uint32_t a = 0, b = 0, y = 0;
+    std::uint32_t a = 0, b = 0, y = 0, bias = 0;
     auto operator<=>(const Alignments&) const = default;
   };
   Products(CublasLt library, ContextPtr context, bool alone, bool tf32)

@@ -1,6 +1,9 @@
-// Makes one node of a convolution, the bias of its channels and Relu, on devices with memory of
-// their own: each of the two would read and write all of it again.
+// Makes one node of a convolution or a product of matrices, the bias of its channels and Relu, on
+// devices with memory of their own: each of the two would read and write all of it again.
 #include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/kernel_index.hpp"
@@ -9,7 +12,17 @@
 namespace troupe {
 namespace {
 
-constexpr std::string_view kFusedOp = "_Conv2DBias";
+// An op, and the one with a bias and attribute `relu`, for Relu, that it becomes.
+struct TakesBias {
+  std::string_view op, fused;
+};
+constexpr TakesBias kTakeBias[] = {{"Conv2D", "_Conv2DBias"}, {"MatMul", "_MatMulBias"}};
+
+const TakesBias* takes_bias(std::string_view op) {
+  const auto* found = std::find_if(std::begin(kTakeBias), std::end(kTakeBias),
+                                   [&](const TakesBias& one) { return one.op == op; });
+  return found == std::end(kTakeBias) ? nullptr : found;
+}
 
 class Fuser {
  public:
@@ -21,28 +34,29 @@ class Fuser {
         std::none_of(target_.devices.begin(), target_.devices.end(), has_memory))
       return;
     find_readers();
-    std::vector<NodeId> convolution(nodes_.size(), kNoNode);  // by the last node
+    std::vector<NodeId> first(nodes_.size(), kNoNode);  // by the last node
     std::vector<bool> gone(nodes_.size(), false);
     std::size_t fused = 0;
     for (NodeId id = 0; id < nodes_.size(); ++id) {
-      if (nodes_[id].op != "Conv2D" || !can_fuse(nodes_[id])) continue;
+      if (!can_fuse(nodes_[id])) continue;
       const NodeId bias = then(id, "BiasAdd");
       if (bias == kNoNode) continue;
       const NodeId relu = then(bias, "Relu");
       gone[id] = gone[bias] = true;
-      convolution[relu == kNoNode ? bias : relu] = id;
+      first[relu == kNoNode ? bias : relu] = id;
       ++fused;
     }
     if (fused == 0) return;
     Rewriter out(step_);
     for (NodeId id = 0; id < nodes_.size(); ++id) {
-      if (convolution[id] != kNoNode)
-        out.map(id, out.append(one_node(out, convolution[id], id)));
+      if (first[id] != kNoNode)
+        out.map(id, out.append(one_node(out, first[id], id)));
       else if (!gone[id])
         out.keep(id);
     }
     out.finish();
-    step_.notes.push_back("fuse: " + std::to_string(fused) + " convolutions take their bias");
+    step_.notes.push_back("fuse: " + std::to_string(fused) +
+                          " convolutions and products take their bias");
   }
 
  private:
@@ -64,12 +78,14 @@ class Fuser {
     for (const NodeId id : step_.targets) read(id, kNoNode);
   }
 
-  bool can_fuse(const NodeDef& conv) const {
+  bool can_fuse(const NodeDef& node) const {
+    const TakesBias* known = takes_bias(node.op);
+    if (!known) return false;
     const auto device = std::find_if(
         target_.devices.begin(), target_.devices.end(),
-        [&](const TargetDevice& d) { return has_memory(d) && d.name.text() == conv.device; });
+        [&](const TargetDevice& d) { return has_memory(d) && d.name.text() == node.device; });
     return device != target_.devices.end() &&
-           target_.kernels->has(kFusedOp, *device->name.type, conv.out_types[0]);
+           target_.kernels->has(known->fused, *device->name.type, node.out_types[0]);
   }
 
   // The node of `op` on the same device that alone reads `id`, as its first input.
@@ -82,11 +98,11 @@ class Fuser {
     return fits ? reader : kNoNode;
   }
 
-  // Under the name of the convolution, at the place of `last`, where all inputs are there.
-  NodeDef one_node(const Rewriter& out, NodeId conv, NodeId last) const {
-    NodeDef node = nodes_[conv];
-    const NodeId bias = reader_[conv];
-    node.op = kFusedOp;
+  // Under the name of the first, at the place of `last`, where all inputs are there.
+  NodeDef one_node(const Rewriter& out, NodeId first, NodeId last) const {
+    NodeDef node = nodes_[first];
+    const NodeId bias = reader_[first];
+    node.op = takes_bias(node.op)->fused;
     node.inputs.push_back(nodes_[bias].inputs[1]);
     for (Port& in : node.inputs) in = out.port(in);
     for (NodeId part : {bias, last})

@@ -67,8 +67,9 @@ Status fold(StepGraph& step, const Target& target);
 Status cse(StepGraph& step, const Target& target);
 // Adds control edges between unordered writes of one variable, in node order; checks handles.
 Status order_writes(StepGraph& step, const Target& target);
-// After placement: a convolution, its bias and Relu become one node where nothing else reads what
-// is between them, on devices with memory of their own that have a kernel for it.
+// After placement: a convolution or a product of matrices, its bias and Relu become one node where
+// nothing else reads what is between them, on devices with memory of their own that have a kernel
+// for it.
 Status fuse(StepGraph& step, const Target& target);
 // The last part of placement: copies small constants that are `free` to the devices that read them.
 void spread_constants(StepGraph& step, const std::vector<bool>& free, const Target& target);

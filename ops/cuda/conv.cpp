@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
-#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -12,14 +12,12 @@
 #include "devices/cuda/cuda_device.hpp"
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
-#include "ops/cuda/elementwise.hpp"
+#include "ops/cuda/follow.hpp"
 #include "ops/cuda/launch.hpp"
-#include "ops/cuda/moves.hpp"
 #include "ops/cuda/strided.hpp"
 #include "ops/cuda/workspace.hpp"
+#include "ops/detail/bias.hpp"
 #include "ops/device/arguments.hpp"
-#include "ops/formulas/arithmetic.hpp"
-#include "ops/formulas/relu.hpp"
 #include "ops/kernels/nn/conv.hpp"
 #include "ops/kernels/support/half_rows.hpp"
 
@@ -63,9 +61,8 @@ class Conv final : public DeviceKernel {
             GpuFunction{device_type(function_of(of_), {element_type(dtype_)}), kRegistersOfTiles}} {
     if (of_ == ConvolutionOf::dfilter) functions_.push_back(sum_of_columns(dtype_));
     if (then_ != ConvolutionThen::nothing)
-      functions_.push_back(elementwise_function(typeid(formula::Add), 2, dtype_));
-    if (then_ == ConvolutionThen::bias_relu)
-      functions_.push_back(elementwise_function(typeid(formula::Relu), 1, dtype_));
+      for (GpuFunction& one : functions_that_follow(dtype_, then_ == ConvolutionThen::bias_relu))
+        functions_.push_back(std::move(one));
     functions_.push_back(copy_strided_function(dtype_));
   }
 
@@ -92,9 +89,7 @@ class Conv final : public DeviceKernel {
     if (of_gradient && ctx.input(2).shape() != y)
       return invalid_argument("dy is " + ctx.input(2).shape().text() +
                               ", but the convolution gives " + y.text());
-    if (has_bias && ctx.input(2).shape() != Shape{s.out_c})
-      return invalid_argument("bias " + ctx.input(2).shape().text() +
-                              " does not fit the channels of " + y.text());
+    if (has_bias) TROUPE_TRY(detail::check_bias(ctx.input(2).shape(), y));
     TROUPE_TRY(Tensor to, ctx.allocate(dtype_, of_input ? x : of_filter ? filter : y));
     device::ConvArgs args{};
     if (!of_input) args.x = ctx.input(0).raw();
@@ -118,22 +113,8 @@ class Conv final : public DeviceKernel {
       if (done.code() != Code::unimplemented) return done;  // else its parts
     }
     TROUPE_TRY(convolve_alone(ctx, s, args, to.elements()));
-    return follow(ctx, ctx.input(2), to);
-  }
-
-  // What follows on y, one after the other.
-  Status follow(const KernelContext& ctx, const Tensor& bias, Tensor& y) const {
-    TROUPE_TRY(const auto meet, Broadcast<2>::of({&y.shape(), &bias.shape()}));
-    device::ElementwiseArgs<2> add{};
-    add.n = y.elements(), add.walk = walk_of<2>(meet);
-    add.in[0] = y.raw(), add.in[1] = bias.raw(), add.out = y.mutable_raw();
-    TROUPE_TRY(launch(ctx, functions_[1], grid_for(add.n), &add));
-    if (then_ == ConvolutionThen::bias) return ok_status();
-    TROUPE_TRY(const auto whole, Broadcast<1>::of({&y.shape()}));
-    device::ElementwiseArgs<1> relu{};
-    relu.n = y.elements(), relu.walk = walk_of<1>(whole);
-    relu.in[0] = y.raw(), relu.out = y.mutable_raw();
-    return launch(ctx, functions_[2], grid_for(relu.n), &relu);
+    // Between the function that convolves and the one that moves filters.
+    return follow(ctx, std::span(functions_).subspan(1, functions_.size() - 2), &ctx.input(2), to);
   }
 
   // What has no terms is filled with zeros by kernels.

@@ -2,15 +2,19 @@
 
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "devices/cuda/cuda_device.hpp"
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
+#include "ops/cuda/follow.hpp"
 #include "ops/cuda/launch.hpp"
 #include "ops/cuda/moves.hpp"
 #include "ops/cuda/workspace.hpp"
+#include "ops/detail/bias.hpp"
 #include "ops/detail/matmul_sizes.hpp"
 
 namespace troupe::cuda {
@@ -30,7 +34,7 @@ GpuFunction matmul_function(DType dtype) {
 
 namespace {
 
-// MatMul, or BatchMatMul, over leading dimensions that broadcast.
+// MatMul, alone or with what follows on it, or BatchMatMul, over leading dimensions that broadcast.
 class MatMul final : public DeviceKernel {
  public:
   explicit MatMul(const KernelSpec& spec)
@@ -38,9 +42,15 @@ class MatMul final : public DeviceKernel {
         dtype_(spec.type()),
         transpose_a_(spec.bool_attr("transpose_a")),
         transpose_b_(spec.bool_attr("transpose_b")),
-        function_(matmul_function(dtype_)) {}
+        has_bias_(spec.node.op == "_MatMulBias"),
+        functions_{matmul_function(dtype_)} {
+    if (!has_bias_) return;
+    for (GpuFunction& one : functions_that_follow(dtype_, spec.bool_attr("relu")))
+      functions_.push_back(std::move(one));
+  }
 
-  std::span<GpuFunction> functions() override { return {&function_, 1}; }
+  // The first one multiplies, the others follow.
+  std::span<GpuFunction> functions() override { return functions_; }
   bool multiplies() const override { return is_float(dtype_); }
 
   Status compute(KernelContext& ctx) override {
@@ -58,11 +68,12 @@ class MatMul final : public DeviceKernel {
     std::vector<std::int64_t> dims(meet.out().dims().begin(), meet.out().dims().end());
     dims.insert(dims.end(), {args.m, args.n});
     TROUPE_TRY(Shape shape, Shape::make(dims));
+    if (has_bias_) TROUPE_TRY(detail::check_bias(ctx.input(2).shape(), shape));
     TROUPE_TRY(Tensor y, ctx.allocate(dtype_, shape));
     args.a = a.raw();
     args.b = b.raw();
     args.y = y.mutable_raw();
-    if (y.elements() != 0) TROUPE_TRY(multiply(ctx, args));
+    if (y.elements() != 0) TROUPE_TRY(multiply(ctx, args, y));
     ctx.set_output(0, std::move(y));
     return ok_status();
   }
@@ -73,15 +84,34 @@ class MatMul final : public DeviceKernel {
   }
   static Shape last_two(const Tensor& x) { return Shape(x.shape().dims().last(2)); }
 
-  Status multiply(const KernelContext& ctx, device::MatMulArgs& args) const {
-    auto& device = static_cast<CudaDevice&>(ctx.device());
-    Products* products = multiplies() ? device.products() : nullptr;
-    if (products && args.k != 0 && innermost(args.walk) <= std::numeric_limits<int>::max()) {
-      Status done = by_library(ctx, device, *products, args);
-      // What it has computed of several products is computed again, later in the stream.
-      if (!products->leaves(done)) return done;
+  Status multiply(const KernelContext& ctx, device::MatMulArgs& args, Tensor& y) const {
+    if (!has_bias_) return multiply_alone(ctx, args);
+    const Tensor& bias = ctx.input(2);
+    const auto others = std::span(functions_).subspan(1);
+    if (Products* library = library_for(ctx, args)) {
+      Status done = by_library(ctx, *library, args, bias.raw());
+      // cuBLASLt's own Relu would make 0 of NaN.
+      if (done.ok()) return follow(ctx, others, nullptr, y);
+      if (done.code() != Code::unimplemented) return done;  // else its parts
     }
-    return launch(ctx, function_, block_for_each_tile(args.count, args.m, args.n), &args);
+    TROUPE_TRY(multiply_alone(ctx, args));
+    return follow(ctx, others, &bias, y);
+  }
+
+  // What has no terms is filled with zeros by kernels.
+  Products* library_for(const KernelContext& ctx, const device::MatMulArgs& args) const {
+    const bool takes =
+        multiplies() && args.k != 0 && innermost(args.walk) <= std::numeric_limits<int>::max();
+    return takes ? static_cast<CudaDevice&>(ctx.device()).products() : nullptr;
+  }
+
+  Status multiply_alone(const KernelContext& ctx, device::MatMulArgs& args) const {
+    if (Products* library = library_for(ctx, args)) {
+      Status done = by_library(ctx, *library, args, nullptr);
+      // What it has computed of several products is computed again, later in the stream.
+      if (!library->leaves(done)) return done;
+    }
+    return launch(ctx, functions_[0], block_for_each_tile(args.count, args.m, args.n), &args);
   }
 
   // How many products follow each other at fixed distances.
@@ -90,8 +120,9 @@ class MatMul final : public DeviceKernel {
   }
 
   // A call of the library for each innermost row of products.
-  Status by_library(const KernelContext& ctx, CudaDevice& device, Products& products,
-                    const device::MatMulArgs& args) const {
+  Status by_library(const KernelContext& ctx, Products& products, const device::MatMulArgs& args,
+                    const void* bias) const {
+    auto& device = static_cast<CudaDevice&>(ctx.device());
     const device::Walk<2>& walk = args.walk;
     const std::int64_t row = innermost(walk), of_a = args.m * args.k, of_b = args.k * args.n;
     LtProduct product{dtype_, args.m, args.n, args.k, transpose_a_, transpose_b_, row};
@@ -99,6 +130,7 @@ class MatMul final : public DeviceKernel {
       product.next_a = walk.strides[0][walk.rank - 1] * of_a;
       product.next_b = walk.strides[1][walk.rank - 1] * of_b;
     }
+    product.bias = bias != nullptr;
     Tensor workspace;
     for (std::int64_t first = 0; first < args.count; first += row) {
       std::int64_t a = 0, b = 0, rest = first / row;
@@ -107,7 +139,8 @@ class MatMul final : public DeviceKernel {
         b += rest % walk.dims[d] * walk.strides[1][d] * of_b;
         rest /= walk.dims[d];
       }
-      const Operands operands{at(args.a, a), at(args.b, b), at(args.y, first * args.m * args.n)};
+      const Operands operands{at(args.a, a), at(args.b, b), at(args.y, first * args.m * args.n),
+                              bias};
       TROUPE_TRY(const Products::PlanPtr plan, products.plan(product, operands));
       TROUPE_TRY(void* space, workspace_of(ctx, Products::workspace(*plan), workspace));
       TROUPE_TRY(device.issue(
@@ -125,7 +158,8 @@ class MatMul final : public DeviceKernel {
   bool batched_;
   DType dtype_;
   bool transpose_a_, transpose_b_;
-  GpuFunction function_;
+  bool has_bias_;
+  std::vector<GpuFunction> functions_;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace troupe::cuda {
 device::MatMulArgs matmul_args(std::int64_t m, std::int64_t n, std::int64_t k, bool transpose_a,
                                bool transpose_b);
 
-// MatMul and BatchMatMul, of attributes transpose_a and transpose_b.
+// MatMul, _MatMulBias and BatchMatMul, by the op's name.
 Expected<std::unique_ptr<Kernel>> matmul(const KernelSpec& spec);
 // What they launch, with matmul_args. Signed integers have the bits of unsigned ones.
 GpuFunction matmul_function(DType dtype);

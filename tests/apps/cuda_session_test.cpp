@@ -186,14 +186,17 @@ TEST_CASE("what cuDNN refuses on a GPU names the node, and the next run is fine"
 
 namespace {
 
-// A convolution with bias and Relu and the gradients of the sum of its squares, on fed values;
-// fetched with it, if so, what is between the two.
+// A convolution, or a product of matrices, with bias and Relu and the gradients of the sum of its
+// squares, on fed values; fetched with it, if so, what is between the two.
 struct WithBias {
-  explicit WithBias(bool fused, bool between = false) : session(g, cluster(fused)) {
-    Output x = placeholder<float>(g, {2, 5, 4, 3}, "x"),
-           w = placeholder<float>(g, {3, 2, 3, 4}, "w");
+  WithBias(bool convolves, bool fused, bool between = false)
+      : convolves(convolves), session(g, cluster(fused)) {
+    Output x =
+        placeholder<float>(g, convolves ? PartialShape{2, 5, 4, 3} : PartialShape{5, 3}, "x");
+    Output w =
+        placeholder<float>(g, convolves ? PartialShape{3, 2, 3, 4} : PartialShape{3, 4}, "w");
     Output b = placeholder<float>(g, {4}, "b");
-    const Output sums = bias_add(conv2d(x, w), b), y = relu(sums);
+    const Output sums = bias_add(convolves ? conv2d(x, w) : mat_mul(x, w), b), y = relu(sums);
     const Output losses[] = {sum(y * y)}, xs[] = {x, w, b};
     std::vector<Output> fetched = value_or_throw(gradients(losses, xs));
     fetched.push_back(y);
@@ -211,14 +214,16 @@ struct WithBias {
     if (!fused) cluster.disabled_passes = {"fuse"};
     return cluster;
   }
-  // The op that cuDNN refuses to run.
+  // By the op that the library refuses to run.
   bool runs_as_one() {
-    const test::EnvironmentVariable broken("TROUPE_FAKE_CUDNN", "execute=5000");
+    const test::EnvironmentVariable conv("TROUPE_FAKE_CUDNN", "execute=5000"),
+        product("TROUPE_FAKE_CUBLASLT", "matmul=13");
     const auto refused = step->try_run(feeds);
     REQUIRE_FALSE(refused.ok());
-    return contains(refused.status().text(), "_Conv2DBias");
+    return contains(refused.status().text(), convolves ? "_Conv2DBias" : "_MatMulBias");
   }
 
+  const bool convolves;
   Graph g;
   Session session;
   std::optional<CompiledStep> step;
@@ -227,17 +232,21 @@ struct WithBias {
 
 }  // namespace
 
-TEST_CASE("a convolution on a GPU takes bias and Relu into its run, with the same gradients") {
-  const Emulated emulated("check=1", true, true);
-  WithBias parts(false), fused(true), fetched(true, true);
-  const auto want = parts.step->run(parts.feeds);
-  CHECK(same_bits(fused.step->run(fused.feeds), want));
-  auto more = fetched.step->run(fetched.feeds);
-  more.pop_back();
-  CHECK(same_bits(more, want));
-  CHECK_FALSE(parts.runs_as_one());
-  CHECK(fused.runs_as_one());
-  CHECK(fetched.runs_as_one());  // with the bias alone
+TEST_CASE(
+    "a convolution or product on a GPU takes bias and Relu into its node, with the same "
+    "gradients") {
+  for (const bool convolves : {true, false}) {
+    const Emulated emulated("check=1", true, true);
+    WithBias parts(convolves, false), fused(convolves, true), fetched(convolves, true, true);
+    const auto want = parts.step->run(parts.feeds);
+    CHECK(same_bits(fused.step->run(fused.feeds), want));
+    auto more = fetched.step->run(fetched.feeds);
+    more.pop_back();
+    CHECK(same_bits(more, want));
+    CHECK_FALSE(parts.runs_as_one());
+    CHECK(fused.runs_as_one());
+    CHECK(fetched.runs_as_one());  // with the bias alone
+  }
 }
 
 TEST_CASE("a label outside is refused on a GPU, too") {

@@ -3,11 +3,17 @@
 // order of its stream. Sums of two and more terms are split in two, whose parts go through the
 // workspace in the type that they are computed in: NVIDIA's order is not Troupe's either.
 //
+// The epilogue of a bias adds a number for each row of the result to the sums before they are
+// rounded. There is no other.
+//
 // What NVIDIA's library refuses is refused: sizes that do not fit, attributes of another size,
-// operands that are aligned less than was promised, a workspace that is too small.
+// operands that are aligned less than was promised, a workspace that is too small. How a bias is
+// aligned is promised by its address when a way is chosen, and its epilogue is the one of the
+// choice.
 //
 // TROUPE_FAKE_CUBLASLT: "create=N", "heuristic=N", "matmul=N", "state=N": that call, or what was
-// chosen, fails with N; "none=1": no way is known to compute anything.
+// chosen, fails with N; "none=1": no way is known to compute anything; "alone=1": nor one where
+// something follows on a product; "with_bias=N": such a product fails with N when it is run.
 #include <algorithm>
 #include <cstring>
 
@@ -25,6 +31,8 @@ struct OpaqueLt {
 struct OpaqueLtOperation {
   int compute = 0, scale = 0;
   std::int32_t transpose_a = 0, transpose_b = 0;
+  std::uint32_t epilogue = kLtNothing;
+  const void* bias = nullptr;
 };
 struct OpaqueLtLayout {
   int type = 0;
@@ -59,6 +67,7 @@ struct Matrix {
 struct Call {
   const void *a, *b;
   void *d, *workspace;
+  const void* bias;
   std::int64_t rows, columns, depth, count;
   std::int64_t type, tf32;
   Matrix of_a, of_b, of_d;
@@ -85,6 +94,7 @@ void compute(const Call& c) {
           parts[i + j * c.rows] = sum(0, half);
           all = parts[i + j * c.rows] + all;
         }
+        if (c.bias) all = all + T::load(c.bias, i);
         T::store(c.d, c.of_d.at(p, i, j), all);
       }
 }
@@ -100,6 +110,7 @@ Result run(const Launched& launched) {
   touch(c.a, bytes(c.of_a, c.rows, c.depth), 0);
   touch(c.b, bytes(c.of_b, c.depth, c.columns), 0);
   touch(c.d, bytes(c.of_d, c.rows, c.columns), 1);
+  if (c.bias) touch(c.bias, std::size_t(c.rows * size_of(c.type)), 0);
   if (c.workspace)
     touch(c.workspace, std::size_t(c.rows * c.columns * std::max<std::int64_t>(4, size_of(c.type))),
           1);
@@ -117,6 +128,20 @@ Result run(const Launched& launched) {
       compute<Bf16>(c);
   }
   return kSuccess;
+}
+
+// A bias belongs to the epilogue that adds one; it is of one product here.
+LtResult check_epilogue(const OpaqueLtOperation& o, const OpaqueLtLayout& d) {
+  if (o.epilogue == kLtNothing) return o.bias ? kInvalid : kFine;
+  if (o.epilogue != kLtBias) return kUnsupported;
+  if (!o.bias) return kInvalid;
+  return d.count == 1 ? kFine : kUnsupported;
+}
+
+// The bytes, up to 256, that divide an address.
+std::uint64_t alignment_of_address(const void* address) {
+  const std::uint64_t bits = reinterpret_cast<std::uint64_t>(address) | 256;
+  return bits & (~bits + 1);
 }
 
 // The product that the descriptions say, without addresses. False: they do not fit.
@@ -202,6 +227,8 @@ LtResult cublasLtMatmulDescSetAttribute(LtOperation operation, int attribute, co
                                         std::size_t bytes) {
   if (attribute == kLtTransposeA) return set(operation->transpose_a, value, bytes);
   if (attribute == kLtTransposeB) return set(operation->transpose_b, value, bytes);
+  if (attribute == kLtEpilogueIs) return set(operation->epilogue, value, bytes);
+  if (attribute == kLtBiasPointer) return set(operation->bias, value, bytes);
   return kInvalid;
 }
 LtResult cublasLtMatrixLayoutCreate(LtLayout* layout, int type, std::uint64_t rows,
@@ -241,7 +268,9 @@ LtResult cublasLtMatmulAlgoGetHeuristic(LtHandle, LtOperation operation, LtLayou
   if (const int refused = setting("heuristic")) return refused;
   Call call{};
   if (most < 1 || c != d || !describe(*operation, *a, *b, *d, call)) return kInvalid;
-  *count = setting("none") == 0;
+  if (const LtResult wrong = check_epilogue(*operation, *d)) return wrong;
+  const bool follows = operation->epilogue != kLtNothing;
+  *count = setting("none") == 0 && !(follows && setting("alone") != 0);
   *found = {};
   found->state = setting("state");
   std::copy_n(preference->alignments, 4, found->algorithm.data);
@@ -251,6 +280,8 @@ LtResult cublasLtMatmulAlgoGetHeuristic(LtHandle, LtOperation operation, LtLayou
                      preference->reductions == kLtReduceInWorkspace;
   found->workspace = split ? parts : 0;
   found->algorithm.data[4] = found->workspace;
+  found->algorithm.data[5] = operation->epilogue;
+  found->algorithm.data[6] = follows ? alignment_of_address(operation->bias) : 1;
   return kFine;
 }
 LtResult cublasLtMatmul(LtHandle handle, LtOperation operation, const void* alpha, const void* a,
@@ -261,6 +292,12 @@ LtResult cublasLtMatmul(LtHandle handle, LtOperation operation, const void* alph
   if (const int refused = setting("matmul")) return refused;
   Call call{};
   if (c != d || of_c != of_d || !describe(*operation, *of_a, *of_b, *of_d, call)) return kInvalid;
+  if (const LtResult wrong = check_epilogue(*operation, *of_d)) return wrong;
+  if (operation->epilogue != algorithm->data[5] ||
+      reinterpret_cast<std::uint64_t>(operation->bias) % algorithm->data[6] != 0)
+    return kInvalid;
+  if (operation->epilogue != kLtNothing)
+    if (const int refused = setting("with_bias")) return refused;
   const bool f64 = call.type == kLtF64;
   const bool plain =
       f64 ? *static_cast<const double*>(alpha) == 1 && *static_cast<const double*>(beta) == 0
@@ -272,6 +309,7 @@ LtResult cublasLtMatmul(LtHandle handle, LtOperation operation, const void* alph
       reinterpret_cast<std::uint64_t>(workspace) % 256 != 0)
     return kInvalid;
   if (!plain) return kUnsupported;
+  call.bias = operation->bias;
   call.a = a, call.b = b, call.d = d, call.workspace = algorithm->data[4] ? workspace : nullptr;
   return handle->kernel.launch(stream, &call) ? kFine : kFailed;
 }

@@ -1,5 +1,5 @@
-// A convolution, its bias and Relu become one node on a device that has a kernel for it, unless
-// something else needs what is between them.
+// A convolution or a product of matrices, its bias and Relu become one node on a device that has a
+// kernel for it, unless something else needs what is between them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,6 +15,8 @@ namespace {
 constexpr const char* kFuseCpu = "/job:w/task:0/cpu:0";
 constexpr const char* kFuseGpu = "/job:w/task:0/cuda:0";
 constexpr const char* kFuseOtherGpu = "/job:w/task:0/cuda:1";
+
+bool is_fused(const std::string& op) { return op == "_Conv2DBias" || op == "_MatMulBias"; }
 
 const OpRegistry& fusing_ops() {
   static const OpRegistry all = [] {
@@ -33,6 +35,7 @@ const OpRegistry& fusing_ops() {
     add("BiasAdd", {"x", "bias"}, false);
     add("Relu", {"x"}, false);
     add("_Conv2DBias", {"x", "filter", "bias"}, true);
+    add("_MatMulBias", {"a", "b", "bias"}, true);
     return r;
   }();
   return all;
@@ -44,9 +47,11 @@ const KernelIndex& fusing_kernels() {
     KernelIndex index;
     for (const char* device : {"CPU", "CUDA"})
       for (const OpInfo* op : fusing_ops().all())
-        if (op->def.name != "_Conv2DBias") index.add(op->def.name, device, {});
-    index.add("_Conv2DBias", "CPU", {});
-    index.add("_Conv2DBias", "CUDA", {DType::f32});
+        if (!is_fused(op->def.name)) index.add(op->def.name, device, {});
+    for (const char* fused : {"_Conv2DBias", "_MatMulBias"}) {
+      index.add(fused, "CPU", {});
+      index.add(fused, "CUDA", {DType::f32});
+    }
     index.rank("CUDA", 0);
     index.rank("CPU", 1);
     return index;
@@ -54,7 +59,7 @@ const KernelIndex& fusing_kernels() {
   return all;
 }
 
-// conv -> bias -> relu, on fed values.
+// conv -> bias -> relu, on fed values; conv is a Conv2D, or what is asked for.
 struct Convolved {
   GraphBuilder g{fusing_ops()};
   Output x, filter, b, conv, bias, relu;
@@ -63,14 +68,14 @@ struct Convolved {
   Target target;
 
   explicit Convolved(DType dtype = DType::f32, const char* device = kFuseGpu,
-                     const char* of_bias = nullptr) {
+                     const char* of_bias = nullptr, const char* op = "Conv2D") {
     const auto node = [&](const char* op, std::vector<Output> inputs, const char* name,
                           const char* where) {
       return g.add({.op = op, .inputs = std::move(inputs), .name = name, .device = where});
     };
     for (Output* fed : {&x, &filter, &b})
       *fed = g.add("Placeholder", {}, {{"T", dtype}, {"shape", PartialShape()}});
-    first = node("Conv2D", {x, filter}, "conv", device);
+    first = node(op, {x, filter}, "conv", device);
     conv = first.output();
     bias = node("BiasAdd", {conv, b}, "bias", of_bias ? of_bias : device).output();
     relu = node("Relu", {bias}, "relu", device).output();
@@ -83,7 +88,7 @@ struct Convolved {
                       {*DeviceName::parse(kFuseCpu)}};
   }
 
-  // The ops among these four that the step runs, "NAME:OP", in order; of what is fused with '+' for
+  // The nodes of such ops that the step runs, in order; what is fused as "NAME:OP", with '+' for
   // Relu.
   std::vector<std::string> compiled() const {
     const auto made = compile(g.def(), request, target);
@@ -92,9 +97,10 @@ struct Convolved {
     for (const Plan& plan : made->plans)
       for (const PlanInfo& info : plan.info) {
         const auto relu_attr = info.def.attrs.find("relu");
-        if (info.def.op == "_Conv2DBias")
-          all.push_back(info.def.name + (*relu_attr->second.get<bool>() ? ":fused+" : ":fused"));
-        else if (info.def.op == "Conv2D" || info.def.op == "BiasAdd" || info.def.op == "Relu")
+        const std::string& op = info.def.op;
+        if (is_fused(op))
+          all.push_back(info.def.name + ":" + op + (*relu_attr->second.get<bool>() ? "+" : ""));
+        else if (op == "Conv2D" || op == "MatMul" || op == "BiasAdd" || op == "Relu")
           all.push_back(info.def.name);
       }
     std::sort(all.begin(), all.end());
@@ -108,13 +114,47 @@ const FusedNames kUnfused{"bias", "conv", "relu"};
 }  // namespace
 
 TEST_CASE("a convolution on a GPU takes its bias and Relu") {
-  CHECK(Convolved().compiled() == FusedNames{"conv:fused+"});
+  CHECK(Convolved().compiled() == FusedNames{"conv:_Conv2DBias+"});
+}
+
+TEST_CASE("a product of matrices on a GPU takes its bias and Relu") {
+  const auto chain = [](DType dtype = DType::f32, const char* device = kFuseGpu) {
+    return Convolved(dtype, device, nullptr, "MatMul");
+  };
+  CHECK(chain().compiled() == FusedNames{"conv:_MatMulBias+"});
+  Convolved bias = chain();
+  bias.request.fetches = {{"bias"}};
+  CHECK(bias.compiled() == FusedNames{"conv:_MatMulBias"});
+  bias.request.fetches = {{"bias"}, {"relu"}};
+  CHECK(bias.compiled() == FusedNames{"conv:_MatMulBias", "relu"});
+  Convolved product = chain();
+  product.request.fetches = {{"conv"}, {"relu"}};
+  CHECK(product.compiled() == kUnfused);
+  CHECK(chain(DType::f64).compiled() == kUnfused);
+  CHECK(chain(DType::f32, kFuseCpu).compiled() == kUnfused);
+}
+
+TEST_CASE(
+    "a product whose second factor is the sum of another product and its bias is fused, too") {
+  Convolved chain(DType::f32, kFuseGpu, nullptr, "MatMul");
+  const auto node = [&](const char* op, std::vector<Output> inputs, const char* name) {
+    return chain.g.add({.op = op, .inputs = std::move(inputs), .name = name, .device = kFuseGpu})
+        .output();
+  };
+  const Output second = node("MatMul", {chain.x, chain.relu}, "second");
+  node("BiasAdd", {second, chain.b}, "sums");
+  chain.request.fetches = {{"sums"}};
+  CHECK(chain.compiled() == FusedNames{"conv:_MatMulBias+", "second:_MatMulBias"});
+  // What is added to is the first input of BiasAdd alone.
+  node("BiasAdd", {chain.x, chain.conv}, "as_bias");
+  chain.request.fetches = {{"as_bias"}};
+  CHECK(chain.compiled() == FusedNames{"as_bias", "conv"});
 }
 
 TEST_CASE("a convolution on a GPU takes its bias where no Relu follows on it") {
   Convolved chain;
   chain.request.fetches = {{"bias"}};
-  CHECK(chain.compiled() == FusedNames{"conv:fused"});
+  CHECK(chain.compiled() == FusedNames{"conv:_Conv2DBias"});
 }
 
 TEST_CASE("Relu of a sum that is fetched, waited for or read elsewhere stays") {
@@ -130,7 +170,7 @@ TEST_CASE("Relu of a sum that is fetched, waited for or read elsewhere stays") {
     Convolved chain;
     use(chain);
     const FusedNames names = chain.compiled();
-    CHECK(std::count(names.begin(), names.end(), "conv:fused") == 1);
+    CHECK(std::count(names.begin(), names.end(), "conv:_Conv2DBias") == 1);
     CHECK(std::count(names.begin(), names.end(), "relu") == 1);
   }
 }
@@ -182,7 +222,7 @@ TEST_CASE("what is fused waits for all that its parts waited for") {
                           .output();
   g.add({.op = "Relu", .inputs = {bias}, .name = "relu2", .device = kFuseGpu});
   chain.request.fetches = {{"relu2"}};
-  CHECK(chain.compiled() == FusedNames{"conv2:fused+", "first"});
+  CHECK(chain.compiled() == FusedNames{"conv2:_Conv2DBias+", "first"});
   const auto made = compile(g.def(), chain.request, chain.target);
   for (const Plan& plan : made->plans)
     for (std::size_t i = 0; i < plan.nodes.size(); ++i)

@@ -1,19 +1,23 @@
-// MatMul: the product of two matrices, either of them transposed on the way.
+// MatMul: the product of two matrices, either of them transposed on the way; and MatMul with what
+// follows on it.
 #include "ops/cuda/matmul.hpp"
 #include "devices/chunks.hpp"
 #include "ops/detail/matmul_sizes.hpp"
+#include "ops/kernels/support/bias.hpp"
 #include "ops/kernels/support/complex_product.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/half_product.hpp"
 #include "ops/kernels/support/packed_product.hpp"
+#include "ops/kernels/support/through_float.hpp"
 #include "ops/kernels/support/typed.hpp"
+#include "ops/kernels/support/types.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
 
 namespace {
 
-Status matmul_shape(InferenceContext& c) {
+Expected<PartialShape> product_shape(InferenceContext& c) {
   TROUPE_TRY(c.want_rank(0, 2));
   TROUPE_TRY(c.want_rank(1, 2));
   PartialShape a = c.shape(0), b = c.shape(1), product = PartialShape::unknown_of_rank(2);
@@ -23,6 +27,19 @@ Status matmul_shape(InferenceContext& c) {
   if (a.known_rank() && b.known_rank() && a.known(1 - rows) && b.known(1 - cols) &&
       a[1 - rows] != b[1 - cols])
     return detail::inner_dimensions_differ(a.text(), rows == 1, b.text(), cols == 0);
+  return product;
+}
+
+Status matmul_shape(InferenceContext& c) {
+  TROUPE_TRY(PartialShape product, product_shape(c));
+  c.set(0, std::move(product));
+  return ok_status();
+}
+
+Status matmul_bias_shape(InferenceContext& c) {
+  TROUPE_TRY(c.want_rank(2, 1));
+  TROUPE_TRY(PartialShape product, product_shape(c));
+  TROUPE_TRY(product, detail::with_bias(std::move(product), c.shape(2)));
   c.set(0, std::move(product));
   return ok_status();
 }
@@ -146,6 +163,29 @@ class MatMulKernel final : public Kernel {
   PackedProducts<T> products_;
 };
 
+// The bits of MatMul, BiasAdd and Relu; f16 and bf16 are computed as f32 and rounded once.
+template <class T>
+class MatMulBias final : public Kernel {
+ public:
+  explicit MatMulBias(const KernelSpec& spec) : product_(spec), relu_(spec.bool_attr("relu")) {}
+
+  Status compute(KernelContext& c) override {
+    TROUPE_TRY(Tensor y, product_.product(c, c.input(0), c.input(1)));
+    TROUPE_TRY(add_bias<T>(c, c.input(2), relu_, y));
+    c.set_output(0, std::move(y));
+    return ok_status();
+  }
+
+ private:
+  MatMulKernel<T> product_;
+  const bool relu_;
+};
+
+Expected<std::unique_ptr<Kernel>> matmul_bias_kernel(const KernelSpec& spec) {
+  return is_half(spec.type()) ? through_float<MatMulBias<float>>(spec)
+                              : float_kernel<MatMulBias>(spec);
+}
+
 Expected<std::unique_ptr<Kernel>> matmul_kernel(const KernelSpec& spec) {
   switch (spec.type()) {
     case DType::i32:
@@ -180,5 +220,17 @@ TROUPE_OPS(matmul) {
                 "f32 and rounded once; on AVX-512, subnormal elements and sums of bf16 count as 0. "
                 "Integers wrap around."})
       .cpu(matmul_kernel)
+      .cuda(cuda::matmul);
+  r.add({.name = "_MatMulBias",
+         .in = {"a", "b", "bias"},
+         .out = {"product"},
+         .types = kFloats,
+         .attrs = {"transpose_a: bool = false", "transpose_b: bool = false", "relu: bool = false"},
+         .shape = matmul_bias_shape,
+         .no_gradient = "made of ops whose gradients were taken before",
+         .contraction = true,
+         .doc = "MatMul, BiasAdd and, with `relu`, Relu: what a step that is compiled for a GPU "
+                "has in their place."})
+      .cpu(matmul_bias_kernel)
       .cuda(cuda::matmul);
 }

@@ -2,6 +2,7 @@
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/elementwise.hpp"
 #include "ops/cuda/reduce.hpp"
+#include "ops/detail/bias.hpp"
 #include "ops/formulas/arithmetic.hpp"
 #include "ops/formulas/reduction.hpp"
 #include "ops/kernels/support/columns.hpp"
@@ -16,14 +17,7 @@ namespace {
 Status bias_shape(InferenceContext& c) {
   TROUPE_TRY(c.want_rank_at_least(0, 1));
   TROUPE_TRY(c.want_rank(1, 1));
-  PartialShape y = c.shape(0);
-  const PartialShape& bias = c.shape(1);
-  if (y.known_rank() && bias.known_rank() && bias.known(0)) {
-    int last = y.rank() - 1;
-    if (y.known(last) && y[last] != bias[0])
-      return invalid_argument("bias " + bias.text() + " does not fit the channels of " + y.text());
-    y.set_dim(last, bias[0]);
-  }
+  TROUPE_TRY(PartialShape y, detail::with_bias(c.shape(0), c.shape(1)));
   c.set(0, std::move(y));
   return ok_status();
 }

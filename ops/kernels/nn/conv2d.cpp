@@ -1,9 +1,9 @@
 // Conv2D, its two gradients, and Conv2D with what follows on it: NHWC activations, HWIO filters.
 // f16 and bf16 are computed as f32.
 #include "ops/cuda/conv.hpp"
-#include "ops/formulas/relu.hpp"
 #include "ops/kernels/nn/conv.hpp"
 #include "ops/kernels/nn/depthwise.hpp"
+#include "ops/kernels/support/bias.hpp"
 #include "ops/kernels/support/through_float.hpp"
 #include "ops/op.hpp"
 
@@ -126,24 +126,7 @@ class Conv2DBias final : public Kernel {
 
   Status compute(KernelContext& c) override {
     TROUPE_TRY(Tensor y, conv_.convolve(c));
-    const Tensor& bias = c.input(2);
-    const std::int64_t channels = y.dim(3);
-    if (bias.shape() != Shape{channels})
-      return invalid_argument("bias " + bias.shape().text() + " does not fit the channels of " +
-                              y.shape().text());
-    const T* b = bias.data<T>();
-    T* all = y.mutable_data<T>();
-    const Chunks chunks = row_chunks(channels == 0 ? 0 : y.elements() / channels, channels);
-    c.parallel(chunks.count, [&](std::int64_t i) {
-      for (std::int64_t row = chunks[i].begin; row < chunks[i].end; ++row) {
-        T* to = all + row * channels;
-#pragma omp simd
-        for (std::int64_t j = 0; j < channels; ++j) {
-          const T sum = to[j] + b[j];
-          to[j] = relu_ ? formula::Relu{}(sum) : sum;
-        }
-      }
-    });
+    TROUPE_TRY(add_bias<T>(c, c.input(2), relu_, y));
     c.set_output(0, std::move(y));
     return ok_status();
   }
@@ -360,12 +343,7 @@ Status conv_bias_shape(InferenceContext& c) {
   TROUPE_TRY(c.want_rank(1, 4));
   TROUPE_TRY(c.want_rank(2, 1));
   TROUPE_TRY(PartialShape y, conv_output(c, c.shape(0), c.shape(1)));
-  const PartialShape& bias = c.shape(2);
-  if (bias.known_rank() && bias.known(0)) {
-    if (y.known(3) && y[3] != bias[0])
-      return invalid_argument("bias " + bias.text() + " does not fit the channels of " + y.text());
-    y.set_dim(3, bias[0]);
-  }
+  TROUPE_TRY(y, detail::with_bias(std::move(y), c.shape(2)));
   c.set(0, std::move(y));
   return ok_status();
 }

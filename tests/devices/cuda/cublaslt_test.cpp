@@ -26,6 +26,14 @@ TEST_CASE("CUDA: NVIDIA's cuBLASLt takes what it is told of a product") {
           kFine);
     CHECK(lt.cublasLtMatmulDescSetAttribute(operation, which, &transposed, 2) == kInvalid);
   }
+  for (const std::uint32_t epilogue : {kLtNothing, kLtBias}) {
+    CHECK(lt.cublasLtMatmulDescSetAttribute(operation, kLtEpilogueIs, &epilogue, sizeof epilogue) ==
+          kFine);
+    CHECK(lt.cublasLtMatmulDescSetAttribute(operation, kLtEpilogueIs, &epilogue, 2) == kInvalid);
+  }
+  const void* bias = &lt;
+  CHECK(lt.cublasLtMatmulDescSetAttribute(operation, kLtBiasPointer, &bias, sizeof bias) == kFine);
+  CHECK(lt.cublasLtMatmulDescSetAttribute(operation, kLtBiasPointer, &bias, 4) == kInvalid);
   CHECK(lt.cublasLtMatmulDescDestroy(operation) == kFine);
 
   for (const int type : {kLtF32, kLtF64, kLtF16, kLtBf16}) {

@@ -263,6 +263,10 @@ TEST_CASE("CUDA: the declarations of cuBLASLt are those of the header") {
   CHECK(cuda::kLtTransposed == CUBLAS_OP_T);
   CHECK(cuda::kLtTransposeA == CUBLASLT_MATMUL_DESC_TRANSA);
   CHECK(cuda::kLtTransposeB == CUBLASLT_MATMUL_DESC_TRANSB);
+  CHECK(cuda::kLtEpilogueIs == CUBLASLT_MATMUL_DESC_EPILOGUE);
+  CHECK(cuda::kLtBiasPointer == CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+  CHECK(int(cuda::kLtNothing) == CUBLASLT_EPILOGUE_DEFAULT);
+  CHECK(int(cuda::kLtBias) == CUBLASLT_EPILOGUE_BIAS);
   CHECK(cuda::kLtBatchCount == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
   CHECK(cuda::kLtBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
   CHECK(cuda::kLtMostWorkspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);

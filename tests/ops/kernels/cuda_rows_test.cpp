@@ -92,7 +92,7 @@ Expected<NodeDef> node_of(const OpCase& row) {
 // have the CPU's bits.
 bool is_near_only(const std::string& op) {
   static const std::set<std::string> others = {
-      "BatchMatMul", "BiasAddGrad", "_Conv2DBias", "Conv2D", "Conv2DBackpropFilter",
+      "BatchMatMul", "BiasAddGrad", "_Conv2DBias", "_MatMulBias", "Conv2D", "Conv2DBackpropFilter",
       "Conv2DBackpropInput", "FusedBatchNorm", "FusedBatchNormGrad", "LayerNorm", "LayerNormGrad",
       "LogSoftmax", "LogSoftmaxGrad", "LstmCell", "LstmCellGrad", "LstmSequence",
       "LstmSequenceGrad", "ApplyLamb", "TileGrad", "MatMul", "Mean", "Prod", "Softmax",
