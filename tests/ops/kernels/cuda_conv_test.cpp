@@ -12,6 +12,7 @@
 #include "ops/kernels/nn/conv.hpp"
 #include "tests/contains.hpp"
 #include "tests/ops/kernels/conformance.hpp"
+#include "tests/ops/kernels/cuda_followed.hpp"
 #include "tests/ops/kernels/cuda_kernels.hpp"
 #include "tests/ops/kernels/sums_in_any_order.hpp"
 #include "tests/ops/nn/nn_kernels.hpp"
@@ -109,54 +110,14 @@ void check(CudaDevice& device, const Case& one, std::size_t offset = 0, bool tf3
   check_within((*got)[0], (*want)[0], (*sizes)[0], one.terms);
 }
 
-// A convolution with a bias and, as it may be, Relu; and the three ops that it is made of.
-struct Followed {
-  std::vector<Tensor> inputs;  // x, filter, bias
-  AttrMap attrs;
-  bool relu = false;
-  std::int64_t terms = 0;
-
-  NodeDef fused() const {
-    AttrMap all = attrs;
-    all["relu"] = relu;
-    return make_node("_Conv2DBias", inputs, all);
-  }
-  Expected<std::vector<Tensor>> one_by_one(
-      FunctionRef<Expected<std::vector<Tensor>>(const NodeDef&, std::vector<Tensor>)> run) const {
-    const std::vector<Tensor> of_conv{inputs[0], inputs[1]};
-    TROUPE_TRY(auto y, run(make_node("Conv2D", of_conv, attrs), of_conv));
-    const std::vector<Tensor> of_add{y[0], inputs[2]};
-    TROUPE_TRY(y, run(make_node("BiasAdd", of_add, {}), of_add));
-    if (!relu) return y;
-    const std::vector<Tensor> of_relu{y[0]};
-    return run(make_node("Relu", of_relu, {}), of_relu);
-  }
-};
-
 Followed followed(Random& random, DType dtype, const Shape& x, const Shape& filter,
                   const AttrMap& attrs, bool relu) {
   return {{numbers(random, dtype, x), numbers(random, dtype, filter),
            numbers(random, dtype, Shape{filter.dim(3)})},
           attrs,
           relu,
-          filter.dim(0) * filter.dim(1) * filter.dim(2) + 1};
-}
-
-Expected<std::vector<Tensor>> on_cpu(const NodeDef& node, std::vector<Tensor> inputs) {
-  return evaluate(ops::builtin(), node, std::move(inputs), inline_device());
-}
-
-// Against the fused op of a CPU.
-void check(CudaDevice& device, const Followed& one, std::size_t offset = 0) {
-  const auto got = run_on_gpu(ops::builtin(), device, one.fused(), one.inputs, false, {}, offset);
-  const auto want = on_cpu(one.fused(), one.inputs);
-  Followed sizes = one;
-  for (Tensor& x : sizes.inputs) x = sizes_of(x);
-  const auto of_sizes = on_cpu(sizes.fused(), sizes.inputs);
-  REQUIRE_MESSAGE(got.ok(), got.status().text());
-  REQUIRE_MESSAGE(want.ok(), want.status().text());
-  REQUIRE_MESSAGE(of_sizes.ok(), of_sizes.status().text());
-  check_within((*got)[0], (*want)[0], (*of_sizes)[0], one.terms);
+          filter.dim(0) * filter.dim(1) * filter.dim(2) + 1,
+          "Conv2D"};
 }
 
 using Ints = std::vector<std::int64_t>;
@@ -321,14 +282,8 @@ TEST_CASE("CUDA: what goes wrong with a convolution and its bias is an error") {
   }
   const Settings settings;
   auto device = gpu_with(with_library());
-  Followed wrong = one;
-  wrong.inputs[2] = numbers(random, DType::f32, Shape{2});
-  for (const Status& status :
-       {run_on_gpu(ops::builtin(), *device, one.fused(), wrong.inputs).status(),
-        on_cpu(one.fused(), wrong.inputs).status()}) {
-    CHECK(status.code() == Code::invalid_argument);
-    CHECK(contains(status.message(), "bias [2] does not fit the channels of [1,4,4,3]"));
-  }
+  check_misfit(*device, one, numbers(random, DType::f32, Shape{2}),
+               "bias [2] does not fit the channels of [1,4,4,3]");
 }
 
 TEST_CASE("CUDA: cuDNN is told how parts of tensors are aligned") {
@@ -417,7 +372,8 @@ TEST_CASE("CUDA: measured choices of cuDNN have right results, and later devices
       const Followed one{{cases[0].inputs[0], cases[0].inputs[1], bias},
                          attributes({1, 1}, {1, 1}, 1, {}),
                          relu,
-                         28};
+                         28,
+                         "Conv2D"};
       check(*device, one);
       const auto got = run_on_gpu(ops::builtin(), *device, one.fused(), one.inputs);
       REQUIRE(got.ok());

@@ -11,6 +11,7 @@
 #include "ops/evaluate.hpp"
 #include "tests/contains.hpp"
 #include "tests/ops/kernels/conformance.hpp"
+#include "tests/ops/kernels/cuda_followed.hpp"
 #include "tests/ops/kernels/cuda_kernels.hpp"
 #include "tests/ops/kernels/sums_in_any_order.hpp"
 #include "tests/ops/nn/nn_kernels.hpp"
@@ -57,53 +58,15 @@ void check(CudaDevice& device, const char* op, const Tensor& a, const Tensor& b,
   check_within((*got)[0], (*want)[0], (*of_sizes)[0], k);
 }
 
-// A product with a bias and, as it may be, Relu; and the three ops that it is made of.
-struct BiasedProduct {
-  std::vector<Tensor> inputs;  // a, b, bias
-  bool ta = false, tb = false, relu = false;
-
-  NodeDef fused() const {
-    return make_node("_MatMulBias", inputs,
-                     {{"transpose_a", ta}, {"transpose_b", tb}, {"relu", relu}});
-  }
-  Expected<std::vector<Tensor>> one_by_one(
-      FunctionRef<Expected<std::vector<Tensor>>(const NodeDef&, std::vector<Tensor>)> run) const {
-    const std::vector<Tensor> of_product{inputs[0], inputs[1]};
-    TROUPE_TRY(auto y, run(product("MatMul", inputs[0], inputs[1], ta, tb), of_product));
-    const std::vector<Tensor> of_add{y[0], inputs[2]};
-    TROUPE_TRY(y, run(make_node("BiasAdd", of_add, {}), of_add));
-    if (!relu) return y;
-    const std::vector<Tensor> of_relu{y[0]};
-    return run(make_node("Relu", of_relu, {}), of_relu);
-  }
-};
-
-BiasedProduct biased(Random& random, DType dtype, std::int64_t m, std::int64_t n, std::int64_t k,
-                     bool ta, bool tb, bool relu) {
+Followed biased(Random& random, DType dtype, std::int64_t m, std::int64_t n, std::int64_t k,
+                bool ta, bool tb, bool relu) {
   return {
       {numbers(random, dtype, ta ? Shape{k, m} : Shape{m, k}),
        numbers(random, dtype, tb ? Shape{n, k} : Shape{k, n}), numbers(random, dtype, Shape{n})},
-      ta,
-      tb,
-      relu};
-}
-
-Expected<std::vector<Tensor>> product_on_cpu(const NodeDef& node, std::vector<Tensor> inputs) {
-  return evaluate(ops::builtin(), node, std::move(inputs), inline_device());
-}
-
-// Against the fused op of a CPU.
-void check(CudaDevice& device, const BiasedProduct& one, std::size_t offset = 0) {
-  const auto got = run_on_gpu(ops::builtin(), device, one.fused(), one.inputs, false, {}, offset);
-  const auto want = product_on_cpu(one.fused(), one.inputs);
-  BiasedProduct sizes = one;
-  for (Tensor& x : sizes.inputs) x = sizes_of(x);
-  const auto of_sizes = product_on_cpu(sizes.fused(), sizes.inputs);
-  REQUIRE_MESSAGE(got.ok(), got.status().text());
-  REQUIRE_MESSAGE(want.ok(), want.status().text());
-  REQUIRE_MESSAGE(of_sizes.ok(), of_sizes.status().text());
-  const std::int64_t terms = one.inputs[0].dim(one.ta ? 0 : 1) + 1;
-  check_within((*got)[0], (*want)[0], (*of_sizes)[0], terms);
+      {{"transpose_a", ta}, {"transpose_b", tb}},
+      relu,
+      k + 1,
+      "MatMul"};
 }
 
 }  // namespace
@@ -253,7 +216,7 @@ TEST_CASE("CUDA: a product and its bias are one run of cuBLASLt, with the bits o
                                     {3, 4, 0}})
         for (const bool ta : {false, true})
           for (const bool tb : {false, true}) {
-            const BiasedProduct one = biased(random, dtype, m, n, k, ta, tb, relu);
+            const Followed one = biased(random, dtype, m, n, k, ta, tb, relu);
             INFO(dtype_name(dtype) << " " << m << " x " << n << " x " << k << (ta ? " a^T" : "")
                                    << (tb ? " b^T" : "") << (relu ? " Relu" : ""));
             check(*device, one);
@@ -266,9 +229,9 @@ TEST_CASE("CUDA: a product and its bias are one run of cuBLASLt, with the bits o
             REQUIRE_MESSAGE(parts.ok(), parts.status().text());
             CHECK(Tensor::same((*fused)[0], (*parts)[0]));
             const auto here = one.one_by_one([](const NodeDef& node, std::vector<Tensor> inputs) {
-              return product_on_cpu(node, std::move(inputs));
+              return run_on_cpu(node, std::move(inputs));
             });
-            CHECK(Tensor::same((*product_on_cpu(one.fused(), one.inputs))[0], (*here)[0]));
+            CHECK(Tensor::same((*run_on_cpu(one.fused(), one.inputs))[0], (*here)[0]));
           }
   CHECK(fake_reports().empty());
 }
@@ -288,7 +251,7 @@ TEST_CASE("CUDA: a product is computed in its parts where cuBLASLt has no run fo
     auto device = gpu_with(with_library(), "check=1");
     for (const DType dtype : {DType::f32, DType::f64, DType::bf16})
       for (const bool relu : {false, true}) {
-        const BiasedProduct one = biased(random, dtype, 9, 6, 20, false, true, relu);
+        const Followed one = biased(random, dtype, 9, 6, 20, false, true, relu);
         INFO(library << " " << matmul << " " << dtype_name(dtype));
         const auto parts = one.one_by_one([&](const NodeDef& node, std::vector<Tensor> inputs) {
           return run_on_gpu(ops::builtin(), *device, node, inputs);
@@ -337,7 +300,7 @@ TEST_CASE("CUDA: rows of products with a bias by cuBLASLt have the CPU's results
 TEST_CASE("CUDA: what goes wrong with a product and its bias is an error") {
   Random random(60);
   INFO("seed 60");
-  const BiasedProduct one = biased(random, DType::f32, 4, 3, 5, false, false, true);
+  const Followed one = biased(random, DType::f32, 4, 3, 5, false, false, true);
   {
     const Settings settings("with_bias=13", "");  // it failed: its parts would, too
     auto device = gpu_with(with_library());
@@ -347,14 +310,8 @@ TEST_CASE("CUDA: what goes wrong with a product and its bias is an error") {
   }
   const Settings settings;
   auto device = gpu_with(with_library());
-  BiasedProduct wrong = one;
-  wrong.inputs[2] = numbers(random, DType::f32, Shape{2});
-  for (const Status& status :
-       {run_on_gpu(ops::builtin(), *device, one.fused(), wrong.inputs).status(),
-        product_on_cpu(one.fused(), wrong.inputs).status()}) {
-    CHECK(status.code() == Code::invalid_argument);
-    CHECK(contains(status.message(), "bias [2] does not fit the channels of [4,3]"));
-  }
+  check_misfit(*device, one, numbers(random, DType::f32, Shape{2}),
+               "bias [2] does not fit the channels of [4,3]");
 }
 
 TEST_CASE("CUDA: what computes products can be chosen, and nothing else is taken silently") {
