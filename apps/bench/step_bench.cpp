@@ -39,6 +39,16 @@ Expected<double> timed_run(const CompiledStep& step) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
+// The microseconds of each step of a round.
+Expected<std::vector<double>> timed_round(const CompiledStep& step) {
+  std::vector<double> steps;
+  for (int i = 0; i < kStepsPerRound; ++i) {
+    TROUPE_TRY(double us, timed_run(step));
+    steps.push_back(us);
+  }
+  return steps;
+}
+
 // The messages that actors of this process handle for one step, those to and from other processes
 // included: what more steps cost more. A heartbeat in between does not count to a whole message.
 Expected<BenchRow> count_messages(const std::string& family, const Cluster& cluster) {
@@ -66,11 +76,7 @@ Expected<std::vector<BenchRow>> measure(const std::string& family, Cluster clust
 
   std::vector<double> p50, p99, cold;
   for (int round = 0; round < options.rounds; ++round) {
-    std::vector<double> steps;
-    for (int i = 0; i < kStepsPerRound; ++i) {
-      TROUPE_TRY(double us, timed_run(step));
-      steps.push_back(us);
-    }
+    TROUPE_TRY(const std::vector<double> steps, timed_round(step));
     p50.push_back(percentile(steps, 0.50));
     p99.push_back(percentile(steps, 0.99));
     TROUPE_TRY(peers.take(kPeersSeconds));
@@ -106,11 +112,7 @@ Expected<BenchRow> through_queue(const std::string& name, std::int64_t elements,
   TROUPE_TRY(CompiledStep step, session.try_compile({first}, {put}));
   std::vector<double> p50;
   for (int round = 0; round < rounds; ++round) {
-    std::vector<double> steps;
-    for (int i = 0; i < kStepsPerRound; ++i) {
-      TROUPE_TRY(double us, timed_run(step));
-      steps.push_back(us);
-    }
+    TROUPE_TRY(const std::vector<double> steps, timed_round(step));
     p50.push_back(percentile(steps, 0.50));
   }
   TROUPE_TRY(session.try_close());
