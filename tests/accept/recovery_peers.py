@@ -108,8 +108,6 @@ class Job:
 
     def end(self):
         sessions = [p.pid for p in [self.first, *self.servers.values()]]
-        for process in [self.first, *self.servers.values()]:
-            process.poll()
         # Ray's daemons are in sessions of their own, and have the folder in their environment.
         for entry in filter(str.isdigit, os.listdir("/proc")):
             try:
