@@ -19,7 +19,7 @@ if [[ -z ${QUICK:-} ]]; then
   expect "the test is there" cases actors "$test"
   expect "300 clusters" clusters
 fi
-expect "a copy of the tree is configured" or_show make_copy '/faults_test[.]cpp' -DTROUPE_UNITY=OFF
+expect "a copy of the tree is configured" or_show make_copy '/(faults|task_hosts)_test[.]cpp' -DTROUPE_UNITY=OFF
 # shellcheck disable=SC2086
 each_found tests/planted/shells $planted
 figure "mistakes" "$(wc -w <<<"$planted")"
