@@ -1,5 +1,5 @@
-// Matrix products on plain memory, on the calling thread: oneDNN for f32 where it is built in,
-// Eigen for floats else, a loop for integers.
+// Matrix products on plain memory, on the calling thread: of f32 oneDNN's where it is built in, and
+// Eigen's where that is the faster; of other floats Eigen's; of integers a loop.
 #pragma once
 
 #include <cstdint>
