@@ -148,9 +148,8 @@ TEST_CASE("status and list show a job, its processes and its checkpoint, and wha
   Folder folder;
   const std::string job = folder.path + "/job";
   CHECK(troupe_command("status " + job).code == 1);
-  RunningCommand run({"run", "--job", job, "--", troupe_program(), "train", "mnist-softmax",
-                      "--examples", "512", "--steps", "100000000", "--threads", "1", "--cluster",
-                      "local:1", "--checkpoint-every", "100"});
+  RunningCommand run({"run", "--job", job, "--", build_dir() + "/bin/subject", "rests", "--threads",
+                      "1", "--cluster", "local:1", "--checkpoint-every", "10"});
   const auto status = [&] { return troupe_command("status " + job + " --output json").json(); };
   REQUIRE(wait_until(
       [&] {

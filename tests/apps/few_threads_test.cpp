@@ -31,7 +31,7 @@ TEST_CASE("a process that may have few threads trains, or says that it needs mor
     const Ended usual = train(100, how);
     REQUIRE_MESSAGE(usual.code == 0, usual.err);
     bool trained = false;
-    for (int most = 0; !trained && most < 40; most += most < 12 ? 4 : 1) {
+    for (int most = 0; !trained && most < 40; most += most < 12 ? 4 : 2) {
       INFO(how << ", at most " << most << " threads");
       const Ended ended = train(most, how);
       trained = ended.code == 0;

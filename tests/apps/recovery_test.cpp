@@ -46,12 +46,12 @@ struct Apart {
 
 TEST_CASE("a trainer whose workers are killed and stopped goes on, to the same bits") {
   const std::string train =
-      "train mnist-softmax --examples 512 --steps 500 --threads 1 --replicas 2 --cluster local:2 "
-      "--output json";
+      "train mnist-softmax --examples 512 --steps 500 --threads 1 --replicas 2 --output json";
   const auto whole = troupe_command(train).json();
   REQUIRE(whole.is_object());
   Folder folder;
-  RunningCommand run(words_of(train + " --checkpoint-every 20 --checkpoint-dir " + folder.path));
+  RunningCommand run(
+      words_of(train + " --cluster local:2 --checkpoint-every 20 --checkpoint-dir " + folder.path));
   std::set<pid_t> before;
   int signals[] = {SIGKILL, SIGSTOP};
   for (std::size_t k = 0; k < std::size(signals); ++k) {

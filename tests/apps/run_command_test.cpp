@@ -36,14 +36,13 @@ bool has_checkpoint(const std::string& job, const std::string& other_than = {}) 
 
 TEST_CASE("a job whose processes are killed goes on under troupe run, to the same bits") {
   const std::string train =
-      " train mnist-softmax --examples 512 --steps 500 --threads 1 "
-      "--replicas 2 --cluster local:2 --output json --no-recovery";
+      " train mnist-softmax --examples 512 --steps 500 --threads 1 --replicas 2 --output json";
   const auto whole = troupe_command(train).json();
   REQUIRE(whole.is_object());
   Folder folder;
   const std::string job = folder.path + "/job";
-  RunningCommand run(
-      words_of("run --job " + job + " -- " + troupe_program() + train + " --checkpoint-every 20"));
+  RunningCommand run(words_of("run --job " + job + " -- " + troupe_program() + train +
+                              " --cluster local:2 --no-recovery --checkpoint-every 20"));
   // The trainer, then one of its workers.
   for (std::size_t kill_worker : {0, 1}) {
     REQUIRE(wait_until([&] {

@@ -5,10 +5,13 @@
 //   subject step-twice        a later life does its last step again
 //   subject ends-early        a later life says that all is done
 //   subject loses-step        what a NaN has undone is not done again
+//   subject rests             right, and leaves most of the time to others
 // SIGUSR2 makes the next number a NaN. Options of a Job and of a Cluster come last.
+#include <chrono>
 #include <csignal>
 #include <limits>
 #include <string_view>
+#include <thread>
 
 #include "apps/troupe.hpp"
 #include "serialization/checkpoint.hpp"
@@ -64,6 +67,7 @@ int main(int argc, char** argv) {
       done = !step.run({next_number(s.number() - first)}, s)[0].has_nan();
       if (kind == "loses-step") done = true;
     }
+    if (kind == "rests") std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   return job.exit_code();
 }

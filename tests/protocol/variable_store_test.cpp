@@ -625,8 +625,8 @@ TEST_CASE_FIXTURE(StoreFixture, "a commit that somebody waits for is applied whe
 }
 
 // Linear in the writes, or it takes minutes.
-TEST_CASE_FIXTURE(StoreFixture, "a run may write forty thousand variables") {
-  constexpr int kVariables = 40'000;
+TEST_CASE_FIXTURE(StoreFixture, "a run may write twenty thousand variables") {
+  constexpr int kVariables = 20'000;
   std::vector<std::string> names;
   for (int i = 0; i < kVariables; ++i) {
     names.push_back("a parameter with a name of some length/" + std::to_string(i));

@@ -377,7 +377,7 @@ TEST_CASE("values around functions that call each other go from call to call") {
 }
 
 TEST_CASE("a function that is too large to be copied is called") {
-  constexpr int kLevels = 21;
+  constexpr int kLevels = 18;
   Graph g;
   Output w = placeholder<double>(g, PartialShape::scalar(), "w");
   Function last =

@@ -360,8 +360,8 @@ void traffic_of(std::int64_t operations, int turns, const Place& place) {
 }  // namespace
 
 TEST_CASE("clients at queues of every kind and a mutex lose and double nothing") {
-  traffic_of(1500, 60, kPlaces[0]);
-  traffic_of(600, 60, kPlaces[1]);
+  traffic_of(900, 60, kPlaces[0]);
+  traffic_of(400, 60, kPlaces[1]);
 }
 
 // TROUPE_OPERATIONS sets the number.

@@ -277,11 +277,12 @@ TEST_CASE("CUDA: NVIDIA's cuDNN has a plan for every convolution of ResNet-50 on
   plan_resnet50("h100");
 }
 
-TEST_CASE("CUDA: NVIDIA's cuDNN has a plan for every convolution of ResNet-50 on an A100") {
+TEST_CASE("CUDA: NVIDIA's cuDNN has a plan for every convolution of ResNet-50 on an A100 [slow]") {
   plan_resnet50("a100");
 }
 
-TEST_CASE("CUDA: NVIDIA's cuDNN has a plan for every convolution of ResNet-50 with its bias") {
+TEST_CASE(
+    "CUDA: NVIDIA's cuDNN has a plan for every convolution of ResNet-50 with its bias [slow]") {
   for (const char* gpu : {"h100", "a100"}) plan_resnet50_with_bias(gpu);
 }
 

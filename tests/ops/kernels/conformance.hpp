@@ -4,6 +4,7 @@
 //   const AddCases rows([] { return Cases{{.op = "Neg", .inputs = {f64({2}, {1, -2})}, ...}}; });
 #pragma once
 
+#include <algorithm>
 #include <complex>
 #include <limits>
 #include <string>
@@ -72,10 +73,12 @@ inline Tensor strings(const Shape& shape, std::initializer_list<std::string> v) 
 }
 // f64 values in [low, high): always the same, no two equal in practice.
 inline Tensor any(const Shape& shape, double low = -1, double high = 1) {
-  Random random(17);
+  static Random random(17);
+  static std::vector<double> drawn;
   Tensor t = Tensor::make(DType::f64, shape).value();
-  for (std::int64_t i = 0; i < t.elements(); ++i)
-    t.mutable_data<double>()[i] = low + (high - low) * random.uniform();
+  while (drawn.size() < std::size_t(t.elements())) drawn.push_back(random.uniform());
+  std::transform(drawn.begin(), drawn.begin() + t.elements(), t.mutable_data<double>(),
+                 [=](double each) { return low + (high - low) * each; });
   return t;
 }
 inline Tensor c64(const Shape& shape, std::initializer_list<std::complex<float>> v) {
