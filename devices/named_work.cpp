@@ -10,7 +10,7 @@ std::atomic<std::uint64_t> last_number{0};
 
 }  // namespace
 
-thread_local const NamedWork* NamedWork::current_ = nullptr;
+thread_local NamedWork* NamedWork::current_ = nullptr;
 
 NamedWork::NamedWork(std::string_view name, std::uint64_t run, std::shared_ptr<Trace> trace)
     : outer_(std::exchange(current_, this)),
@@ -21,6 +21,13 @@ NamedWork::NamedWork(std::string_view name, std::uint64_t run, std::shared_ptr<T
                                 : nullptr),
       number_(trace_ ? ++last_number : 0) {}
 
-NamedWork::~NamedWork() { current_ = outer_; }
+NamedWork::~NamedWork() {
+  current_ = outer_;
+  if (outer_) outer_->issued_ += issued_;
+}
+
+void NamedWork::count_issued() {
+  if (current_) ++current_->issued_;
+}
 
 }  // namespace troupe

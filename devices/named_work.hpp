@@ -11,7 +11,7 @@ namespace troupe {
 
 // While it lives, memory that its thread takes from a device is taken for this node, and work that
 // it issues is the node's. CudaDevice names holders of its memory so; with a recorder that is
-// active it also records when the GPU did the work. Other devices ignore it.
+// active it also records when the GPU did the work. Other devices only count what is issued.
 class NamedWork {
  public:
   // The name lives as long as this. Without a run and a recorder they are those of the one outside.
@@ -26,18 +26,23 @@ class NamedWork {
   const std::shared_ptr<Trace>& trace() const { return trace_; }
   // Tells it from all others that are recorded; 0: it is not.
   std::uint64_t number() const { return number_; }
+  // How often its thread has issued work meanwhile that a stream does later.
+  std::uint64_t issued() const { return issued_; }
 
   // The calling thread's, or null.
   static const NamedWork* current() { return current_; }
+  // Called by a stream, by the thread that issues work.
+  static void count_issued();
 
  private:
-  static thread_local const NamedWork* current_;
+  static thread_local NamedWork* current_;
 
-  const NamedWork* const outer_;
+  NamedWork* const outer_;
   const std::string_view name_;
   const std::uint64_t run_;
   const std::shared_ptr<Trace> trace_;
   const std::uint64_t number_;
+  std::uint64_t issued_ = 0;
 };
 
 }  // namespace troupe

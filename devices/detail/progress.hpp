@@ -15,6 +15,7 @@
 #include "core/status.hpp"
 #include "devices/detail/lane_pool.hpp"
 #include "devices/device.hpp"
+#include "devices/named_work.hpp"
 
 namespace troupe::detail {
 
@@ -24,7 +25,10 @@ class StreamProgress {
  public:
   explicit StreamProgress(std::uint32_t stream) : stream_(stream) {}
 
-  Ticket issue() { return {stream_, ++issued_}; }
+  Ticket issue() {
+    NamedWork::count_issued();
+    return {stream_, ++issued_};
+  }
   std::uint64_t issued() const { return issued_; }
   std::uint64_t done() const { return done_; }
   bool reached(std::uint64_t sequence) const { return done_ >= sequence; }

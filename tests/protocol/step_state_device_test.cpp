@@ -4,6 +4,7 @@
 #include <deque>
 #include <mutex>
 #include <random>
+#include <thread>
 
 #include "core/hash.hpp"
 #include "core/list.hpp"
@@ -473,6 +474,48 @@ TEST_CASE("calls over values of a device wait for their predicates alone, and fa
     } else {
       CHECK_FALSE(result.status.ok());
     }
+  }
+}
+
+TEST_CASE("a kernel that is refused memory runs again, unless it has issued work") {
+  for (const bool issues : {false, true}) {
+    CAPTURE(issues);
+    auto device = fake();
+    FakeWorld w(*device);
+    std::atomic<bool> asked{false};
+    int runs = 0;
+    // What is under way when the kernel is refused is over when that is looked into.
+    auto under_way = w.kernel("under_way", {}, [&](KernelContext& c) -> Status {
+      TROUPE_TRY(Tensor out, c.allocate(DType::f32, Shape{4}));
+      host_stream(c.device()).enqueue([&asked, to = device_alias(c.device(), out)]() mutable {
+        asked.wait(false);
+        std::fill_n(to.mutable_data<float>(), 4, 3.f);
+        return ok_status();
+      });
+      c.set_output(0, std::move(out));
+      return ok_status();
+    });
+    auto refused = w.kernel("refused", {},
+                            [&](KernelContext& c) -> Status {
+                              HostStream& stream = host_stream(c.device());
+                              if (issues) stream.enqueue([] { return ok_status(); });
+                              asked = true;
+                              asked.notify_all();
+                              while (!stream.last().complete()) std::this_thread::yield();
+                              if (++runs == 1) return resource_exhausted("no memory");
+                              c.set_output(0, Tensor::scalar(1.f));
+                              return ok_status();
+                            },
+                            1, {under_way});
+    w.draft.slot(w.draft.out(under_way)).space = MemorySpace::device;
+    auto down = w.copy("down", w.draft.out(under_way), MemorySpace::host);
+    w.draft.fetch(w.draft.out(down));
+    w.draft.fetch(w.draft.out(refused));
+    w.make();
+    w.start();
+    const StepResult result = w.drive();
+    CHECK(result.status.code() == (issues ? Code::resource_exhausted : Code::ok));
+    CHECK(runs == (issues ? 1 : 2));
   }
 }
 

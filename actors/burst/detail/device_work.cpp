@@ -52,7 +52,7 @@ void DeviceWork::run_kernel(std::uint32_t i) {
   const NamedWork work = named(i);
   KernelContext ctx = progress_.context(i);
   Status ran = call_kernel(*node.kernel, ctx);
-  if (!ran.ok() && stream.last() == before && park_for_memory(i, ran)) return;
+  if (!ran.ok() && work.issued() == 0 && park_for_memory(i, ran)) return;
   if (!ran.ok()) return failure_.add(i, ran);
   const Ticket ticket = ticket_of_outputs(node, before);
   for (std::uint32_t k = 0; k < node.outputs; ++k)
