@@ -327,6 +327,10 @@ std::vector<Initializer> others(const GraphBuilder& graph, const NamedTensors& r
 }
 
 Status write_variables(const std::string& path, const NamedTensors& variables) {
+  if (variables.empty())
+    return failed_precondition(
+        "the graph reads no variable to save: what queues and other resources hold is kept by "
+        "save_job");
   Safetensors content;
   for (const auto& [name, value] : variables) {
     if (!safetensors_holds(value.dtype()))

@@ -1,6 +1,9 @@
 // Values for some variables from a file, initial ones for others, and none that is lost on the way.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
+#include "ops/api/queues.hpp"
 #include "ops/nn/nn.hpp"
 #include "ops/optim/optim.hpp"
 #include "serialization/safetensors.hpp"
@@ -50,6 +53,20 @@ TEST_CASE("a file with the optimizer's state is restored into a graph for infere
   Session inference(used.g, one_thread());
   inference.restore(path);
   CHECK(one(inference, used.y) == answer);
+}
+
+TEST_CASE("a graph without variables has nothing to save to a file, nor to restore from one") {
+  const TemporaryDir dir;
+  const std::string path = dir.path("queue.safetensors");
+  Graph g;
+  const Output queue = fifo_queue(g, {DType::f32}, {.shapes = {PartialShape::scalar()}});
+  const Op put = enqueue(queue, {constant(g, 1.f)});
+  Session s(g, one_thread());
+  s.run({}, {put});
+  CHECK(s.try_save(path).code() == Code::failed_precondition);
+  CHECK(!std::filesystem::exists(path));
+  REQUIRE(write_safetensors(path, {}).ok());
+  CHECK(s.try_restore(path).code() == Code::failed_precondition);
 }
 
 TEST_CASE("parameters alone are saved, and what the optimizer needs beside them is initialised") {
