@@ -3,9 +3,6 @@
 # For a machine that does nothing else, and hours of it. ITEMS: only those, as "control.1 house.5".
 # BASE: the commit with whose speed house.5 compares.
 source tests/accept/lib.sh
-: "${ITEMS:=$(ls tests/accept | sed -n 's/^control_\([0-9]*\)\.sh$/control.\1/p' | sort -V)}"
-items=$ITEMS
-unset ITEMS
 export BASE=${BASE:-4d7ce11}
-run_items $items
+run_groups control
 conclude

@@ -35,6 +35,18 @@ run_items() {
     fi
   done
 }
+# run_groups GROUP...: all items of the groups; with ITEMS, only those.
+run_groups() {
+  local group items=${ITEMS:-}
+  unset ITEMS  # an item that this runs may have some of its own
+  if [[ -z $items ]]; then
+    for group in "$@"; do
+      items+=" $(ls tests/accept | sed -n "s/^\(${group}\)_\([0-9]*\)\.sh$/\1.\2/p" | sort -V | xargs)"
+    done
+  fi
+  # shellcheck disable=SC2086
+  run_items $items
+}
 # field NAME < json: one value of a result document.
 field() { jq -r --arg name "$1" '.[$name] // empty'; }
 # cases FOLDER PATTERN: runs the test cases of tests/FOLDER whose names match, slow ones too, from
