@@ -598,7 +598,7 @@ struct AvgPoolOptions {
   std::string padding = "VALID";  // SAME, VALID
 };
 // AvgPool: The mean of each window over height and width of x [n,h,w,c]; ksize and strides are
-// [h,w] or [1,h,w,1]. Padding does not count.
+// [h,w] or [1,h,w,1]. Padding does not count. f16 and bf16 are summed in f32 and rounded once.
 Output avg_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
     const AvgPoolOptions& options = {}, Site site = Site::here());
 template <class = void>

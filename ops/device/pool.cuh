@@ -33,11 +33,12 @@ struct PoolWindow {
   }
   // The element of x that has the maximum `most`, the first one; -1: none.
   template <class T>
-  __device__ std::int64_t first(const PoolArgs& p, const T* x, T most) const {
+  __device__ std::int64_t first(const PoolArgs& p, const T* x, Compute<T> most) const {
     for (std::int64_t row = top; row < bottom; ++row)
       for (std::int64_t column = left; column < right; ++column) {
         const std::int64_t at = pixel(p, row, column);
-        if (x[at] >= most || x[at] != x[at]) return at;
+        const Compute<T> value = load(x[at]);
+        if (value >= most || value != value) return at;
       }
     return -1;
   }
@@ -51,13 +52,13 @@ struct MaxPool {
     const T* x = static_cast<const T*>(p.x);
     for (std::int64_t o = first_element(); o < p.elements; o += element_step()) {
       const PoolWindow w = PoolWindow::of(p, o);
-      T best = -std::numeric_limits<T>::infinity();
+      Compute<T> best = -std::numeric_limits<Compute<T>>::infinity();
       for (std::int64_t row = w.top; row < w.bottom; ++row)
         for (std::int64_t column = w.left; column < w.right; ++column) {
-          const T value = x[w.pixel(p, row, column)];
+          const Compute<T> value = load(x[w.pixel(p, row, column)]);
           best = value > best || value != value ? value : best;
         }
-      static_cast<T*>(p.to)[o] = best;
+      static_cast<T*>(p.to)[o] = Store<T>::of(best);
     }
   }
 };
@@ -69,11 +70,11 @@ struct AvgPool {
     const T* x = static_cast<const T*>(p.x);
     for (std::int64_t o = first_element(); o < p.elements; o += element_step()) {
       const PoolWindow w = PoolWindow::of(p, o);
-      T sum = T(0);
+      Compute<T> sum = 0;
       for (std::int64_t row = w.top; row < w.bottom; ++row)
         for (std::int64_t column = w.left; column < w.right; ++column)
-          sum += x[w.pixel(p, row, column)];
-      static_cast<T*>(p.to)[o] = sum / T(w.count());
+          sum += load(x[w.pixel(p, row, column)]);
+      static_cast<T*>(p.to)[o] = Store<T>::of(sum / Compute<T>(w.count()));
     }
   }
 };
@@ -84,9 +85,10 @@ struct MaxPoolPick {
   using Args = PoolArgs;
   __device__ static void run(const Args& p) {
     for (std::int64_t o = first_element(); o < p.elements; o += element_step()) {
-      const std::int64_t at =
-          PoolWindow::of(p, o).first(p, static_cast<const T*>(p.x), static_cast<const T*>(p.y)[o]);
-      static_cast<T*>(p.to)[o] = at < 0 ? T(0) : static_cast<const T*>(p.from)[at];
+      const std::int64_t at = PoolWindow::of(p, o).first(p, static_cast<const T*>(p.x),
+                                                         load(static_cast<const T*>(p.y)[o]));
+      static_cast<T*>(p.to)[o] =
+          at < 0 ? Store<T>::of(Compute<T>(0)) : static_cast<const T*>(p.from)[at];
     }
   }
 };
@@ -118,12 +120,16 @@ struct MaxPoolGrad {
   using Args = PoolArgs;
   __device__ static void run(const Args& p) {
     const T *x = static_cast<const T*>(p.x), *y = static_cast<const T*>(p.y);
-    for (std::int64_t o = first_element(); o < p.elements; o += element_step())
-      static_cast<T*>(p.to)[o] = sum_of_windows<T>(p, o, [&](std::int64_t at) {
-        const bool mine =
-            (x[o] >= y[at] || x[o] != x[o]) && PoolWindow::of(p, at).first(p, x, y[at]) == o;
-        return mine ? static_cast<const T*>(p.from)[at] : T(0);
-      });
+    for (std::int64_t o = first_element(); o < p.elements; o += element_step()) {
+      const Compute<T> value = load(x[o]);
+      static_cast<T*>(p.to)[o] =
+          Store<T>::of(sum_of_windows<Compute<T>>(p, o, [&](std::int64_t at) {
+            const Compute<T> most = load(y[at]);
+            const bool mine =
+                (value >= most || value != value) && PoolWindow::of(p, at).first(p, x, most) == o;
+            return mine ? load(static_cast<const T*>(p.from)[at]) : Compute<T>(0);
+          }));
+    }
   }
 };
 
@@ -132,9 +138,10 @@ struct AvgPoolGrad {
   using Args = PoolArgs;
   __device__ static void run(const Args& p) {
     for (std::int64_t o = first_element(); o < p.elements; o += element_step())
-      static_cast<T*>(p.to)[o] = sum_of_windows<T>(p, o, [&](std::int64_t at) {
-        return static_cast<const T*>(p.from)[at] / T(PoolWindow::of(p, at).count());
-      });
+      static_cast<T*>(
+          p.to)[o] = Store<T>::of(sum_of_windows<Compute<T>>(p, o, [&](std::int64_t at) {
+        return load(static_cast<const T*>(p.from)[at]) / Compute<T>(PoolWindow::of(p, at).count());
+      }));
   }
 };
 

@@ -1,6 +1,7 @@
 // AvgPool and its gradient. Padding does not count: the divisor is the part of the window inside.
 #include "ops/cuda/pool.hpp"
 #include "ops/kernels/nn/pool.hpp"
+#include "ops/kernels/support/types.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
@@ -93,13 +94,14 @@ TROUPE_OPS(avg_pool) {
   r.add({.name = "AvgPool",
          .in = {"x"},
          .out = {"y"},
-         .types = "f32 f64",
+         .types = kFloats,
          .attrs = pool_attr_specs(),
          .shape = avg_pool_shape,
          .grad = avg_pool_grad,
          .contraction = true,
          .doc = "The mean of each window over height and width of x [n,h,w,c]; ksize and strides "
-                "are [h,w] or [1,h,w,1]. Padding does not count."})
+                "are [h,w] or [1,h,w,1]. Padding does not count. f16 and bf16 are summed in f32 "
+                "and rounded once."})
       .cpu(window_kernel<true, AvgPool>)
       .cuda(cuda::pool);
   auto attrs = pool_attr_specs();
@@ -107,7 +109,7 @@ TROUPE_OPS(avg_pool) {
   r.add({.name = "AvgPoolGrad",
          .in = {"x_sizes: Tsizes", "dy"},
          .out = {"dx"},
-         .types = "f32 f64",
+         .types = kFloats,
          .attrs = attrs,
          .shape = avg_pool_grad_shape,
          .grad = avg_pool_grad_grad,

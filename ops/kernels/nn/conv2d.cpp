@@ -435,13 +435,6 @@ Expected<std::unique_ptr<Kernel>> conv_bias_kernel(const KernelSpec& spec) {
   return is_half(spec.type()) ? through_float(spec.type(), std::move(kernel)) : std::move(kernel);
 }
 
-template <template <class> class K>
-Expected<std::unique_ptr<Kernel>> conv_kernel(const KernelSpec& spec) {
-  if (!is_half(spec.type())) return window_kernel<false, K>(spec);
-  TROUPE_TRY(WindowAttrs window, read_window(spec, false));
-  return through_float(spec.type(), std::unique_ptr<Kernel>(new K<float>(window)));
-}
-
 const std::vector<std::string> kConvAttrs = {
     "strides: list(int) = [1,1]", "padding: string {SAME VALID EXPLICIT} = SAME",
     "explicit_paddings: list(int) = []", "dilations: list(int) = [1,1]", "groups: int = 1"};
@@ -471,7 +464,7 @@ TROUPE_OPS(conv2d) {
             "filter is [h,w,c/groups,k], and each group of output channels sees one group of "
             "input channels; groups = c is a depthwise convolution. f16 and bf16 are summed in f32 "
             "and rounded once."})
-      .cpu(conv_kernel<Conv2D>)
+      .cpu(window_kernel<false, Conv2D>)
       .cuda(cuda::conv2d);
   auto attrs = kConvAttrs;
   attrs.push_back("relu: bool = false");
@@ -498,7 +491,7 @@ TROUPE_OPS(conv2d) {
          .contraction = true,
          .doc = "The gradient of Conv2D for its images, whose shape is x_sizes; also known as the "
                 "transposed convolution of dy."})
-      .cpu(conv_kernel<Conv2DBackpropInput>)
+      .cpu(window_kernel<false, Conv2DBackpropInput>)
       .cuda(cuda::conv2d);
   r.add({.name = "Conv2DBackpropFilter",
          .in = {"x", "filter_sizes: Tsizes", "dy"},
@@ -511,6 +504,6 @@ TROUPE_OPS(conv2d) {
          .contraction = true,
          .doc = "The gradient of Conv2D for its filter, whose shape is filter_sizes. Partial sums "
                 "over images are added in a fixed order."})
-      .cpu(conv_kernel<Conv2DBackpropFilter>)
+      .cpu(window_kernel<false, Conv2DBackpropFilter>)
       .cuda(cuda::conv2d);
 }

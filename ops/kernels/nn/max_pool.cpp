@@ -4,6 +4,7 @@
 
 #include "ops/cuda/pool.hpp"
 #include "ops/kernels/nn/pool.hpp"
+#include "ops/kernels/support/types.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
@@ -153,7 +154,7 @@ TROUPE_OPS(max_pool) {
   r.add({.name = "MaxPool",
          .in = {"x"},
          .out = {"y"},
-         .types = "f32 f64",
+         .types = kFloats,
          .attrs = pool_attr_specs(),
          .shape = max_pool_shape,
          .grad = max_pool_grad,
@@ -165,7 +166,7 @@ TROUPE_OPS(max_pool) {
   r.add({.name = "MaxPoolGrad",
          .in = {"x", "y", "dy"},
          .out = {"dx"},
-         .types = "f32 f64",
+         .types = kFloats,
          .attrs = pool_attr_specs(),
          .shape = max_pool_grad_shape,
          .grad = max_pool_grad_grad,
@@ -177,7 +178,7 @@ TROUPE_OPS(max_pool) {
   r.add({.name = "MaxPoolPick",
          .in = {"x", "y", "d"},
          .out = {"picked"},
-         .types = "f32 f64",
+         .types = kFloats,
          .attrs = pool_attr_specs(),
          .shape = max_pool_pick_shape,
          .grad = max_pool_pick_grad,

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "ops/kernels/support/through_float.hpp"
 #include "ops/op.hpp"
 
 namespace troupe {
@@ -130,12 +132,14 @@ inline Expected<Shape> shape_operand(const Tensor& sizes) {
   return Shape::make(dims);
 }
 
-// A factory for kernels made of their window: .cpu(window_kernel<true, MaxPool>).
+// A factory for kernels made of their window: .cpu(window_kernel<true, MaxPool>). Those of f16 and
+// bf16 are made of the kernel of f32.
 template <bool kPool, template <class> class K>
 Expected<std::unique_ptr<Kernel>> window_kernel(const KernelSpec& spec) {
   TROUPE_TRY(WindowAttrs window, read_window(spec, kPool));
-  if (spec.type() == DType::f32) return std::unique_ptr<Kernel>(new K<float>(window));
-  return std::unique_ptr<Kernel>(new K<double>(window));
+  if (spec.type() == DType::f64) return std::unique_ptr<Kernel>(new K<double>(window));
+  auto kernel = std::unique_ptr<Kernel>(new K<float>(window));
+  return is_half(spec.type()) ? through_float(spec.type(), std::move(kernel)) : std::move(kernel);
 }
 
 }  // namespace troupe

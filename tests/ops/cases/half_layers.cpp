@@ -1,4 +1,4 @@
-// Biases and ReLUs of the two 16-bit floats, and their gradients.
+// Biases, ReLUs and pools of the two 16-bit floats, and their gradients.
 #include "tests/ops/kernels/conformance.hpp"
 
 namespace troupe::test {
@@ -10,7 +10,36 @@ Cases half_layers() {
                dy = halves<T>({2, 3}, {1, 2, 3, 4, 5, 6});
   Tensor ones = Tensor::make(dtype_of<T>, Shape{4096, 1}).value();
   for (std::int64_t i = 0; i < ones.elements(); ++i) ones.mutable_data<T>()[i] = T(1.0f);
+  const AttrMap pool{{"ksize", std::vector<std::int64_t>{2, 2}},
+                     {"strides", std::vector<std::int64_t>{2, 2}}};
+  const Tensor image = halves<T>({1, 2, 2, 1}, {3, 4, 4, -1}), top = halves<T>({1, 1, 1, 1}, {4});
+  const AttrMap whole{{"ksize", std::vector<std::int64_t>{4096, 1}},
+                      {"strides", std::vector<std::int64_t>{1, 1}}};
   return {
+      {.op = "MaxPool", .inputs = {image}, .attrs = pool, .want = {top}},
+      {.op = "MaxPool",
+       .inputs = {halves<T>({1, 2, 2, 1}, {3, kNan, kInf, -1})},
+       .attrs = pool,
+       .want = {halves<T>({1, 1, 1, 1}, {kNan})}},
+      {.op = "MaxPoolGrad",
+       .inputs = {image, top, halves<T>({1, 1, 1, 1}, {7})},
+       .attrs = pool,
+       .want = {halves<T>({1, 2, 2, 1}, {0, 7, 0, 0})}},
+      {.op = "MaxPoolGrad", .inputs = {image, image, image}, .attrs = pool, .error = "2"},
+      {.op = "MaxPoolPick",
+       .inputs = {image, top, halves<T>({1, 2, 2, 1}, {1, 2, 3, 4})},
+       .attrs = pool,
+       .want = {halves<T>({1, 1, 1, 1}, {2})}},
+      {.op = "AvgPool", .inputs = {image}, .attrs = pool, .want = {halves<T>({1, 1, 1, 1}, {2.5})}},
+      // As the sums below.
+      {.op = "AvgPool",
+       .inputs = {Tensor(ones.dtype(), Shape{1, 4096, 1, 1}, ones.buffer())},
+       .attrs = whole,
+       .want = {halves<T>({1, 1, 1, 1}, {1})}},
+      {.op = "AvgPoolGrad",
+       .inputs = {i64({4}, {1, 2, 2, 1}), halves<T>({1, 1, 1, 1}, {6})},
+       .attrs = pool,
+       .want = {halves<T>({1, 2, 2, 1}, {1.5, 1.5, 1.5, 1.5})}},
       {.op = "BiasAdd",
        .inputs = {x, halves<T>({3}, {1, 2, 0.25})},
        .want = {halves<T>({2, 3}, {2, 0, 0.75, 8, 2, -7.75})}},

@@ -54,9 +54,10 @@ Tensor slow_softmax(const Tensor& x) {
 TEST_CASE("MatMul equals three nested loops, whatever is transposed") {
   std::mt19937_64 rng(test_seed());
   INFO("seed " << test_seed());
-  const std::int64_t sizes[][3] = {{1, 1, 1},      {2, 3, 4},      {7, 1, 5},       {1, 64, 9},
-                                   {33, 65, 17},   {100, 70, 10},  {100, 300, 256}, {512, 100, 300},
-                                   {64, 513, 700}, {323, 200, 301}};
+  const std::int64_t sizes[][3] = {{1, 1, 1},       {2, 3, 4},       {7, 1, 5},
+                                   {1, 64, 9},      {33, 65, 17},    {100, 70, 10},
+                                   {100, 300, 256}, {512, 100, 300}, {64, 513, 700},
+                                   {323, 200, 301}, {64, 784, 10}};
   for (const auto& size : sizes)
     for (int mode = 0; mode < 4; ++mode) {
       const std::int64_t m = size[0], k = size[1], n = size[2];
