@@ -4,12 +4,15 @@
 
 #include "ops/device/arguments.hpp"
 #include "ops/device/block.cuh"
+#include "ops/device/types.cuh"
 #include "ops/formulas/reduction.hpp"
 
 namespace troupe::device {
 
+// What is computed of a row whose elements are of type T: as Compute<T>, and rounded once.
 template <class T>
 struct Row {
+  using Value = Compute<T>;
   const T* x;
   T* y;
   std::int64_t n;
@@ -17,23 +20,34 @@ struct Row {
   __device__ static Row of(const RowsArgs& a, std::int64_t row) {
     return {static_cast<const T*>(a.x) + row * a.n, static_cast<T*>(a.y) + row * a.n, a.n};
   }
+  __device__ Value operator[](std::int64_t i) const { return load(x[i]); }
   // f(element number) joined by Op.
   template <class Op, class F>
-  __device__ T all(F f) const {
-    T value = Op::template start<T>();
+  __device__ Value all(F f) const {
+    Value value = Op::template start<Value>();
     for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) value = Op{}(value, f(i));
     return block_all<Op>(value);
   }
   template <class F>
   __device__ void each(F f) const {
-    for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) y[i] = f(i);
+    for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) y[i] = Store<T>::of(f(i));
   }
-  __device__ T most() const {
-    return all<formula::MaxOf>([*this](std::int64_t i) { return x[i]; });
+  __device__ Value most() const {
+    return all<formula::MaxOf>([*this](std::int64_t i) { return (*this)[i]; });
   }
-  __device__ T exp_sum(T max) const {
-    return all<formula::SumOf>([*this, max](std::int64_t i) { return std::exp(x[i] - max); });
+  __device__ Value exp_sum(Value max) const {
+    return all<formula::SumOf>([*this, max](std::int64_t i) { return std::exp((*this)[i] - max); });
   }
+};
+
+// The row of the other input.
+template <class T>
+struct OtherRow {
+  const T* x;
+  __device__ static OtherRow of(const RowsArgs& a, std::int64_t row) {
+    return {static_cast<const T*>(a.other) + row * a.n};
+  }
+  __device__ Compute<T> operator[](std::int64_t i) const { return load(x[i]); }
 };
 
 // F::row(args, row number, Row<T>) for each row.
@@ -49,47 +63,50 @@ struct Rows {
 struct Softmax {
   template <class T>
   __device__ static void run(const RowsArgs&, std::int64_t, Row<T> r) {
-    const T max = r.most(), scale = T(1) / r.exp_sum(max);
-    r.each([=](std::int64_t i) { return std::exp(r.x[i] - max) * scale; });
+    const Compute<T> max = r.most(), scale = Compute<T>(1) / r.exp_sum(max);
+    r.each([=](std::int64_t i) { return std::exp(r[i] - max) * scale; });
   }
 };
 struct LogSoftmax {
   template <class T>
   __device__ static void run(const RowsArgs&, std::int64_t, Row<T> r) {
-    const T max = r.most(), log_sum = std::log(r.exp_sum(max));
-    r.each([=](std::int64_t i) { return (r.x[i] - max) - log_sum; });
+    const Compute<T> max = r.most(), log_sum = std::log(r.exp_sum(max));
+    r.each([=](std::int64_t i) { return (r[i] - max) - log_sum; });
   }
 };
 // x is dy, `other` is y: dx = (dy - sum(dy y)) y
 struct SoftmaxGrad {
   template <class T>
   __device__ static void run(const RowsArgs& a, std::int64_t row, Row<T> r) {
-    const T* y = static_cast<const T*>(a.other) + row * a.n;
-    const T mean = r.template all<formula::SumOf>([=](std::int64_t i) { return r.x[i] * y[i]; });
-    r.each([=](std::int64_t i) { return (r.x[i] - mean) * y[i]; });
+    const auto y = OtherRow<T>::of(a, row);
+    const Compute<T> mean =
+        r.template all<formula::SumOf>([=](std::int64_t i) { return r[i] * y[i]; });
+    r.each([=](std::int64_t i) { return (r[i] - mean) * y[i]; });
   }
 };
 // dx = dy - e^y sum(dy)
 struct LogSoftmaxGrad {
   template <class T>
   __device__ static void run(const RowsArgs& a, std::int64_t row, Row<T> r) {
-    const T* y = static_cast<const T*>(a.other) + row * a.n;
-    const T sum = r.template all<formula::SumOf>([=](std::int64_t i) { return r.x[i]; });
-    r.each([=](std::int64_t i) { return r.x[i] - std::exp(y[i]) * sum; });
+    const auto y = OtherRow<T>::of(a, row);
+    const Compute<T> sum = r.template all<formula::SumOf>([=](std::int64_t i) { return r[i]; });
+    r.each([=](std::int64_t i) { return r[i] - std::exp(y[i]) * sum; });
   }
 };
 // `other` are probabilities: loss = sum p (log sum e^x - x), y = softmax(x) sum p - p.
 struct CrossEntropy {
   template <class T>
   __device__ static void run(const RowsArgs& a, std::int64_t row, Row<T> r) {
-    const T* p = static_cast<const T*>(a.other) + row * a.n;
-    const T max = r.most(), sum = r.exp_sum(max), scale = T(1) / sum, log_sum = std::log(sum);
-    const T mass = r.template all<formula::SumOf>([=](std::int64_t i) { return p[i]; });
+    const auto p = OtherRow<T>::of(a, row);
+    const Compute<T> max = r.most(), sum = r.exp_sum(max), scale = Compute<T>(1) / sum,
+                     log_sum = std::log(sum);
+    const Compute<T> mass = r.template all<formula::SumOf>([=](std::int64_t i) { return p[i]; });
     // A class of probability 0 contributes nothing, whatever its logit.
-    const T loss = r.template all<formula::SumOf>(
-        [=](std::int64_t i) { return p[i] == T(0) ? T(0) : p[i] * (log_sum - (r.x[i] - max)); });
-    r.each([=](std::int64_t i) { return std::exp(r.x[i] - max) * scale * mass - p[i]; });
-    if (threadIdx.x == 0) static_cast<T*>(a.loss)[row] = loss;
+    const Compute<T> loss = r.template all<formula::SumOf>([=](std::int64_t i) {
+      return p[i] == Compute<T>(0) ? Compute<T>(0) : p[i] * (log_sum - (r[i] - max));
+    });
+    r.each([=](std::int64_t i) { return std::exp(r[i] - max) * scale * mass - p[i]; });
+    if (threadIdx.x == 0) static_cast<T*>(a.loss)[row] = Store<T>::of(loss);
   }
 };
 // `other` are class numbers of type Label, which the host has checked.
@@ -98,12 +115,14 @@ struct SparseCrossEntropy {
   template <class T>
   __device__ static void run(const RowsArgs& a, std::int64_t row, Row<T> r) {
     const std::int64_t label = static_cast<const Label*>(a.other)[row];
-    const T max = r.most(), sum = r.exp_sum(max), scale = T(1) / sum, right = r.x[label];
+    const Compute<T> max = r.most(), sum = r.exp_sum(max), scale = Compute<T>(1) / sum,
+                     right = r[label];
     __syncthreads();  // y may be x
     r.each([=](std::int64_t i) {
-      return std::exp(r.x[i] - max) * scale - (i == label ? T(1) : T(0));
+      return std::exp(r[i] - max) * scale - (i == label ? Compute<T>(1) : Compute<T>(0));
     });
-    if (threadIdx.x == 0) static_cast<T*>(a.loss)[row] = std::log(sum) - (right - max);
+    if (threadIdx.x == 0)
+      static_cast<T*>(a.loss)[row] = Store<T>::of(std::log(sum) - (right - max));
   }
 };
 

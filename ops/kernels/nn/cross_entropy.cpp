@@ -9,7 +9,8 @@
 #include "ops/formulas/arithmetic.hpp"
 #include "ops/kernels/nn/softmax_rows.hpp"
 #include "ops/kernels/support/grad.hpp"
-#include "ops/kernels/support/typed.hpp"
+#include "ops/kernels/support/through_float.hpp"
+#include "ops/kernels/support/types.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
@@ -118,8 +119,8 @@ struct Sparse {
 };
 
 Expected<std::unique_ptr<Kernel>> sparse_kernel(const KernelSpec& spec) {
-  if (spec.type("Tlabels") == DType::i32) return float_function<Sparse<std::int32_t>>(spec);
-  return float_function<Sparse<std::int64_t>>(spec);
+  if (spec.type("Tlabels") == DType::i32) return through_float_function<Sparse<std::int32_t>>(spec);
+  return through_float_function<Sparse<std::int64_t>>(spec);
 }
 
 struct ScaleRows {
@@ -196,17 +197,17 @@ TROUPE_OPS(cross_entropy) {
   r.add({.name = "SoftmaxCrossEntropyWithLogits",
          .in = {"logits", "labels"},
          .out = {"loss", "backprop"},
-         .types = "f32 f64",
+         .types = kFloats,
          .shape = dense_shape,
          .grad = dense_grad,
          .doc = "The loss [...] of logits [...,C] against probabilities [...,C], one for each row; "
                 "backprop is d loss / d logits. No gradient flows to the labels."})
-      .cpu(float_function<Dense>)
+      .cpu(through_float_function<Dense>)
       .cuda(cuda::cross_entropy);
   r.add({.name = "SparseSoftmaxCrossEntropyWithLogits",
          .in = {"logits", "labels: Tlabels"},
          .out = {"loss", "backprop"},
-         .types = "f32 f64",
+         .types = kFloats,
          .attrs = {"Tlabels: type {i32 i64} = i64"},
          .shape = sparse_shape,
          .grad = sparse_grad,
@@ -218,13 +219,13 @@ TROUPE_OPS(cross_entropy) {
   r.add({.name = "ScaleRows",
          .in = {"x", "scale"},
          .out = {"y"},
-         .types = "f32 f64",
+         .types = kFloats,
          .shape = scale_rows_shape,
          .grad = scale_rows_grad,
          .doc =
              "y[i, ...] = x[i, ...] * scale[i], where the dimensions of scale are the first ones "
              "of x: the gradient of a loss per row. A row scaled by 0 is 0 everywhere, even where "
              "x is infinite or NaN."})
-      .cpu(float_function<ScaleRows>)
+      .cpu(through_float_function<ScaleRows>)
       .cuda(cuda::elementwise<formula::ScaleRow, cuda::Shapes::first>);
 }

@@ -3,7 +3,8 @@
 #include "devices/chunks.hpp"
 #include "ops/kernels/nn/softmax_rows.hpp"
 #include "ops/kernels/support/grad.hpp"
-#include "ops/kernels/support/typed.hpp"
+#include "ops/kernels/support/through_float.hpp"
+#include "ops/kernels/support/types.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
@@ -121,37 +122,37 @@ TROUPE_OPS(softmax) {
   r.add({.name = "Softmax",
          .in = {"logits"},
          .out = {"y"},
-         .types = "f32 f64",
+         .types = kFloats,
          .shape = softmax_shape,
          .grad = softmax_grad,
          .doc = "y = e^logits / sum(e^logits) over the last dimension, without overflow."})
-      .cpu(float_function<RowFunction<Softmax>>)
+      .cpu(through_float_function<RowFunction<Softmax>>)
       .cuda(cuda::softmax);
   r.add({.name = "SoftmaxGrad",
          .in = {"dy", "y"},
          .out = {"dx"},
-         .types = "f32 f64",
+         .types = kFloats,
          .shape = softmax_shape,
          .grad = softmax_grad_grad,
          .doc = "The gradient of Softmax, given its output y."})
-      .cpu(float_function<RowGradient<Softmax>>)
+      .cpu(through_float_function<RowGradient<Softmax>>)
       .cuda(cuda::softmax);
   r.add({.name = "LogSoftmax",
          .in = {"logits"},
          .out = {"y"},
-         .types = "f32 f64",
+         .types = kFloats,
          .shape = softmax_shape,
          .grad = log_softmax_grad,
          .doc = "y = logits - log(sum(e^logits)) over the last dimension, without overflow."})
-      .cpu(float_function<RowFunction<LogSoftmax>>)
+      .cpu(through_float_function<RowFunction<LogSoftmax>>)
       .cuda(cuda::softmax);
   r.add({.name = "LogSoftmaxGrad",
          .in = {"dy", "y"},
          .out = {"dx"},
-         .types = "f32 f64",
+         .types = kFloats,
          .shape = softmax_shape,
          .grad = log_softmax_grad_grad,
          .doc = "The gradient of LogSoftmax, given its output y."})
-      .cpu(float_function<RowGradient<LogSoftmax>>)
+      .cpu(through_float_function<RowGradient<LogSoftmax>>)
       .cuda(cuda::softmax);
 }

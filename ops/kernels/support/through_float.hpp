@@ -1,5 +1,4 @@
-// Kernels of f16 and bf16 made of the kernel of f32: inputs are widened, the result is rounded
-// once.
+// Kernels of f16 and bf16 made of the kernel of f32: inputs are widened, results are rounded once.
 #pragma once
 
 #include <memory>
@@ -12,8 +11,8 @@
 
 namespace troupe {
 
-// T is half or bfloat16. The output is of type T. Inputs that are not, such as sizes, are handed on
-// as they are. The memory for the wide copies is the step's, like that of the output.
+// T is half or bfloat16. All outputs are of type T. Inputs that are not, such as sizes, are handed
+// on as they are. The memory for the wide copies is the step's, like that of the outputs.
 template <class T>
 class ThroughFloat final : public Kernel {
  public:
@@ -26,7 +25,7 @@ class ThroughFloat final : public Kernel {
       TROUPE_TRY(in[std::size_t(i)].tensor, widened(ctx, ctx.input(i)));
       numbers.push_back(std::uint32_t(i));
     }
-    Slot result;
+    std::vector<Slot> results(std::size_t(ctx.outputs()));
     UnlessCancelled lanes(ctx);
     const KernelPlace place{.device = &ctx.device(),
                             .lanes = &lanes,
@@ -34,18 +33,16 @@ class ThroughFloat final : public Kernel {
                             .host_memory = &ctx.host_allocator()};
     KernelContext inner({.slots = in.data(),
                          .input_slots = numbers.data(),
-                         .outputs = &result,
+                         .outputs = results.data(),
                          .inputs = std::uint16_t(in.size()),
-                         .n_outputs = 1,
+                         .n_outputs = std::uint16_t(results.size()),
                          .place = &place,
                          .random = ctx.random()});
     TROUPE_TRY(wide_->compute(inner));
-    const Tensor& wide = result.tensor;
-    TROUPE_TRY(Tensor y, ctx.allocate(dtype_of<T>, wide.shape()));
-    T* to = y.mutable_data<T>();
-    for_chunks(ctx, y.elements(),
-               [&](Range r) { narrow_row(wide.data<float>() + r.begin, r.size(), to + r.begin); });
-    ctx.set_output(0, std::move(y));
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      TROUPE_TRY(Tensor y, narrowed(ctx, results[i].tensor));
+      ctx.set_output(int(i), std::move(y));
+    }
     return ok_status();
   }
 
@@ -72,6 +69,14 @@ class ThroughFloat final : public Kernel {
     for_chunks(ctx, x.elements(),
                [&](Range r) { widen_row(x.data<T>() + r.begin, r.size(), to + r.begin); });
     return wide;
+  }
+
+  static Expected<Tensor> narrowed(const KernelContext& ctx, const Tensor& wide) {
+    TROUPE_TRY(Tensor y, ctx.allocate(dtype_of<T>, wide.shape()));
+    T* to = y.mutable_data<T>();
+    for_chunks(ctx, y.elements(),
+               [&](Range r) { narrow_row(wide.data<float>() + r.begin, r.size(), to + r.begin); });
+    return y;
   }
 
   std::unique_ptr<Kernel> wide_;

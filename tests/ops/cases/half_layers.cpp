@@ -1,4 +1,6 @@
-// Biases, ReLUs and pools of the two 16-bit floats, and their gradients.
+// Biases, ReLUs, pools and losses of the two 16-bit floats, and their gradients.
+#include <numbers>
+
 #include "tests/ops/kernels/conformance.hpp"
 
 namespace troupe::test {
@@ -40,6 +42,31 @@ Cases half_layers() {
        .inputs = {i64({4}, {1, 2, 2, 1}), halves<T>({1, 1, 1, 1}, {6})},
        .attrs = pool,
        .want = {halves<T>({1, 2, 2, 1}, {1.5, 1.5, 1.5, 1.5})}},
+      {.op = "Softmax", .inputs = {halves<T>({2}, {9, 9})}, .want = {halves<T>({2}, {0.5, 0.5})}},
+      {.op = "Softmax",
+       .inputs = {halves<T>({2}, {kNan, 1})},
+       .want = {halves<T>({2}, {kNan, kNan})}},
+      {.op = "SoftmaxGrad",
+       .inputs = {halves<T>({2}, {1, 3}), halves<T>({2}, {0.5, 0.5})},
+       .want = {halves<T>({2}, {-0.5, 0.5})}},
+      {.op = "LogSoftmax",
+       .inputs = {halves<T>({2}, {9, 9})},
+       .want = {halves<T>({2}, {-std::numbers::ln2, -std::numbers::ln2})}},
+      {.op = "LogSoftmaxGrad",
+       .inputs = {halves<T>({2}, {1, 3}), halves<T>({2}, {-kInf, 0})},
+       .want = {halves<T>({2}, {1, -1})}},
+      {.op = "SoftmaxCrossEntropyWithLogits",
+       .inputs = {halves<T>({1, 2}, {0, 0}), halves<T>({1, 2}, {1, 0})},
+       .want = {halves<T>({1}, {std::numbers::ln2}), halves<T>({1, 2}, {-0.5, 0.5})}},
+      {.op = "SparseSoftmaxCrossEntropyWithLogits",
+       .inputs = {halves<T>({1, 2}, {0, 0}), i64({1}, {1})},
+       .want = {halves<T>({1}, {std::numbers::ln2}), halves<T>({1, 2}, {0.5, -0.5})}},
+      {.op = "SparseSoftmaxCrossEntropyWithLogits",
+       .inputs = {halves<T>({1, 2}, {0, 0}), i64({1}, {2})},
+       .error = "outside [0, 2)"},
+      {.op = "ScaleRows",
+       .inputs = {halves<T>({2, 2}, {1, 2, kInf, 4}), halves<T>({2}, {2, 0})},
+       .want = {halves<T>({2, 2}, {2, 4, 0, 0})}},
       {.op = "BiasAdd",
        .inputs = {x, halves<T>({3}, {1, 2, 0.25})},
        .want = {halves<T>({2, 3}, {2, 0, 0.75, 8, 2, -7.75})}},

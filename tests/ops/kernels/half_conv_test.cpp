@@ -11,13 +11,6 @@
 namespace troupe::test {
 namespace {
 
-Tensor converted(const Tensor& x, DType to) {
-  return x.dtype() == DType::i64 ? x : run("Cast", {x}, {{"to", to}})[0];
-}
-std::vector<Tensor> converted(std::vector<Tensor> all, DType to) {
-  for (Tensor& x : all) x = converted(x, to);
-  return all;
-}
 Tensor sizes_list(const Shape& shape) { return Tensor::of<std::int64_t>(Shape{4}, shape.dims()); }
 
 // Of the op of f32, whose result is rounded once; and near the sums of f64.

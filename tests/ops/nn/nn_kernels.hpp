@@ -79,6 +79,15 @@ inline std::vector<Tensor> run(const std::string& op, const std::vector<Tensor>&
   return std::move(out).value();
 }
 
+// Rounded once; sizes and labels, which are i64, as they are.
+inline Tensor converted(const Tensor& x, DType to) {
+  return x.dtype() == DType::i64 ? x : run("Cast", {x}, {{"to", to}})[0];
+}
+inline std::vector<Tensor> converted(std::vector<Tensor> all, DType to) {
+  for (Tensor& x : all) x = converted(x, to);
+  return all;
+}
+
 // Uniform in [-1, 1), f64.
 inline Tensor random_f64(std::mt19937_64& rng, const Shape& shape) {
   Tensor t = Tensor::make(DType::f64, shape).value();
