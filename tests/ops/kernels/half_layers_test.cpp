@@ -1,6 +1,14 @@
 // Layers of f16 and bf16, and their gradients: computed in f32, rounded once.
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <map>
+#include <span>
+
+#include "graph/gradients.hpp"
+#include "ops/api.hpp"
+#include "ops/graph_api.hpp"
+#include "tests/ops/api_interpreter.hpp"
 #include "tests/ops/kernels/sums_in_any_order.hpp"
 #include "tests/ops/nn/nn_kernels.hpp"
 
@@ -65,6 +73,56 @@ TEST_CASE("softmax and the losses of 16-bit floats are computed in f32 and round
                     {x, Tensor::of<std::int64_t>(Shape{kRows}, labels)});
       check_rounded(type, "ScaleRows", {x, numbers(random, type, Shape{kRows})});
     }
+}
+
+namespace {
+
+// The loss of a small network of elements of type T, and its gradients for filter, bias and
+// weights.
+template <class T>
+std::vector<Tensor> loss_and_gradients(const std::vector<Tensor>& values, const Tensor& labels) {
+  Graph g;
+  std::vector<Output> in;
+  std::map<NodeId, Tensor> feeds;
+  for (const Tensor& value : values) {
+    in.push_back(placeholder<T>(g, PartialShape(value.shape())));
+    feeds.emplace(in.back().port().node, converted(value, dtype_of<T>));
+  }
+  const Output pooled = max_pool(relu(conv2d(in[0], in[1]) + in[2]), 2);
+  const Output loss = mean(
+      softmax_cross_entropy(mat_mul(flatten(avg_pool(pooled, 2)), in[3]), constant(g, labels)));
+  const Output ys[] = {loss};
+  const auto found = gradients(ys, std::span(in).subspan(1));
+  REQUIRE_MESSAGE(found.ok(), found.status().text());
+  std::vector<Output> fetches{loss};
+  fetches.insert(fetches.end(), found->begin(), found->end());
+  return converted(Interpreter(g).run(fetches, {}, std::move(feeds)), DType::f64);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("a network of 16-bit floats has the loss and the gradients of one of f64", T,
+                   half, bfloat16) {
+  Random random(29);
+  std::vector<Tensor> values;
+  for (const Shape& shape : {Shape{4, 8, 8, 3}, Shape{3, 3, 3, 6}, Shape{6}, Shape{24, 5}})
+    values.push_back(converted(numbers(random, dtype_of<T>, shape), DType::f64));
+  const Tensor labels = Tensor::of<std::int64_t>(Shape{4}, {0, 4, 2, 2});
+  const auto got = loss_and_gradients<T>(values, labels),
+             want = loss_and_gradients<double>(values, labels);
+  REQUIRE(got.size() == 4);
+  // A few roundings to 11 and 8 bits.
+  const double most = std::is_same_v<T, half> ? 0.003 : 0.02;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    double apart = 0, length = 0;
+    for (std::int64_t k = 0; k < got[i].elements(); ++k) {
+      apart += std::pow(at(got[i], k) - at(want[i], k), 2);
+      length += std::pow(at(want[i], k), 2);
+    }
+    CHECK(length > 0);
+    CHECK(std::sqrt(apart / length) < most);
+  }
 }
 
 }  // namespace troupe::test
