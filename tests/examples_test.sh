@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# examples_test.sh FOLDER: the programs of docs/programs.md, built into FOLDER. The loss and the
+# examples_test.sh FOLDER [SANITIZER]: the programs of docs/programs.md, built into FOLDER. The loss and the
 # gradients of the first step of each are those of tests/golden/programs.tsv, which another
 # framework computed; and those that take less than a second learn. With --self-test, on a program
 # that is wrong.
@@ -123,5 +123,9 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 serves "$folder" || failed=1
 "$bin/export" --steps 1 --save "$folder" >/dev/null || true
-is_full "$folder" || failed=1
+if [[ ${2:-} == *undefined* ]]; then
+  echo "skipped: serve without descriptors, of which the sanitizer needs two to look at an object"
+else
+  is_full "$folder" || failed=1
+fi
 exit $failed
