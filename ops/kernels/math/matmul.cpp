@@ -182,8 +182,7 @@ class MatMulBias final : public Kernel {
 };
 
 Expected<std::unique_ptr<Kernel>> matmul_bias_kernel(const KernelSpec& spec) {
-  return is_half(spec.type()) ? through_float<MatMulBias<float>>(spec)
-                              : float_kernel<MatMulBias>(spec);
+  return through_float_kernel<MatMulBias>(spec.type(), spec);
 }
 
 Expected<std::unique_ptr<Kernel>> matmul_kernel(const KernelSpec& spec) {

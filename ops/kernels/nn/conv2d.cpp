@@ -428,11 +428,7 @@ std::vector<Output> filter_grad_grad(GradContext& c) {
 
 Expected<std::unique_ptr<Kernel>> conv_bias_kernel(const KernelSpec& spec) {
   TROUPE_TRY(const WindowAttrs window, read_window(spec, false));
-  const bool relu = spec.bool_attr("relu");
-  if (spec.type() == DType::f64)
-    return std::unique_ptr<Kernel>(new Conv2DBias<double>(window, relu));
-  auto kernel = std::unique_ptr<Kernel>(new Conv2DBias<float>(window, relu));
-  return is_half(spec.type()) ? through_float(spec.type(), std::move(kernel)) : std::move(kernel);
+  return through_float_kernel<Conv2DBias>(spec.type(), window, spec.bool_attr("relu"));
 }
 
 const std::vector<std::string> kConvAttrs = {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "ops/kernels/support/through_float.hpp"
@@ -137,9 +136,7 @@ inline Expected<Shape> shape_operand(const Tensor& sizes) {
 template <bool kPool, template <class> class K>
 Expected<std::unique_ptr<Kernel>> window_kernel(const KernelSpec& spec) {
   TROUPE_TRY(WindowAttrs window, read_window(spec, kPool));
-  if (spec.type() == DType::f64) return std::unique_ptr<Kernel>(new K<double>(window));
-  auto kernel = std::unique_ptr<Kernel>(new K<float>(window));
-  return is_half(spec.type()) ? through_float(spec.type(), std::move(kernel)) : std::move(kernel);
+  return through_float_kernel<K>(spec.type(), window);
 }
 
 }  // namespace troupe

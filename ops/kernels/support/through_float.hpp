@@ -88,6 +88,14 @@ inline std::unique_ptr<Kernel> through_float(DType type, std::unique_ptr<Kernel>
   return std::unique_ptr<Kernel>(new ThroughFloat<bfloat16>(std::move(wide)));
 }
 
+// A kernel K<T> of f64, or of f32, of which those of f16 and bf16 are made.
+template <template <class> class K, class... Args>
+std::unique_ptr<Kernel> through_float_kernel(DType type, const Args&... args) {
+  if (type == DType::f64) return std::unique_ptr<Kernel>(new K<double>(args...));
+  auto kernel = std::unique_ptr<Kernel>(new K<float>(args...));
+  return is_half(type) ? through_float(type, std::move(kernel)) : std::move(kernel);
+}
+
 // The factory for f16 and bf16, of a kernel class of f32:   .cpu(...)
 template <class F32>
 Expected<std::unique_ptr<Kernel>> through_float(const KernelSpec& spec) {

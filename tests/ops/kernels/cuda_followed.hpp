@@ -60,6 +60,13 @@ inline void check(CudaDevice& device, const Followed& one, std::size_t offset = 
   check_within((*got)[0], (*want)[0], (*of_sizes)[0], one.terms);
 }
 
+// It fails on the GPU.
+inline void check_failure(CudaDevice& device, const Followed& one, const std::string& says) {
+  const auto failed = run_on_gpu(ops::builtin(), device, one.fused(), one.inputs);
+  REQUIRE_FALSE(failed.ok());
+  CHECK(contains(failed.status().text(), says));
+}
+
 // With a bias that does not fit it is refused, on either device.
 inline void check_misfit(CudaDevice& device, Followed one, Tensor bias, const std::string& says) {
   one.inputs[2] = std::move(bias);
