@@ -242,7 +242,7 @@ TEST_CASE("an index of many branches with many values is refused, not worked thr
 }
 
 TEST_CASE("functions mutated in transit are refused or compile, or that is refused") {
-  bombard(30000, 400);
+  bombard(30000, 250);
 }
 TEST_CASE("[slow] many functions mutated in transit") { bombard(40000, 30000); }
 

@@ -157,7 +157,7 @@ TEST_CASE("who holds mutexes in any order goes on, under any schedule, and nothi
   const std::uint64_t first_seed = std::random_device{}();
   const char* const kNames[] = {"a", "b", "c", "d"};
   std::size_t waited = 0, ended_otherwise = 0;
-  for (std::uint64_t seed = first_seed; seed < first_seed + 1200; ++seed) {
+  for (std::uint64_t seed = first_seed; seed < first_seed + 600; ++seed) {
     INFO("seed " << seed);
     Random random(mix64(seed));
     LockingJob job;
@@ -217,8 +217,8 @@ TEST_CASE("who holds mutexes in any order goes on, under any schedule, and nothi
     job.tick(1s);
     CHECK(job.coordinator.tables().empty());
   }
-  CHECK(waited > 1000);
-  CHECK(ended_otherwise > 1000);
+  CHECK(waited > 500);
+  CHECK(ended_otherwise > 500);
 }
 
 TEST_CASE("a holder that others overtake is done again, and holds its mutex until it is over") {

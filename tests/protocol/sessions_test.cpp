@@ -372,7 +372,7 @@ TEST_CASE("sessions answer every call once and leave nothing behind, under every
   std::map<std::string, int> ok;
   std::set<Code> codes;
   const char* asked = std::getenv("TROUPE_FAST_SEEDS");
-  const std::uint64_t seeds = asked ? std::strtoull(asked, nullptr, 10) : 200;
+  const std::uint64_t seeds = asked ? std::strtoull(asked, nullptr, 10) : 120;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     CAPTURE(seed);
     Random random(mix64(seed));

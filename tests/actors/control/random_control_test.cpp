@@ -531,12 +531,12 @@ TEST_CASE("random programs do what an obvious interpreter does") {
   constexpr std::uint64_t kEvery = 5;
   Tried tried;
   try_programs(kOneDevice, 11'000, 36, tried, 3);
-  try_programs(kLate, 2'000, 8, tried, kEvery);
-  try_programs(kTwoDevices, 5'000, 12, tried, kEvery);
-  try_programs(kThreeDevices, 6'000, 10, tried, kEvery);
+  try_programs(kLate, 2'000, 5, tried, kEvery);
+  try_programs(kTwoDevices, 5'000, 8, tried, kEvery);
+  try_programs(kThreeDevices, 6'000, 7, tried, kEvery);
   try_programs(kTwoWorkers, 3'000, 4, tried, 2);
   try_programs(kThreeWorkers, 4'000, 4, tried, 2);
-  check_seen(tried, 70, 1);
+  check_seen(tried, 60, 1);
 }
 
 TEST_CASE("10,000 random programs do what an obvious interpreter does [slow]") {
@@ -553,14 +553,11 @@ TEST_CASE("10,000 random programs do what an obvious interpreter does [slow]") {
 TEST_CASE("a mistake in what a random program should do is found wherever it makes a difference") {
   for (Fault fault : kFaults) {
     CAPTURE(int(fault));
-    std::uint64_t seed = 500'000;
-    for (int k = 0; k < 2; ++k) {
-      seed = first_with(fault, seed + 1);
-      CAPTURE(seed);
-      const Program program = draw_program(seed);
-      const Case drawn = draw_case(seed);
-      CHECK(!Try(kOneDevice, seed).difference(program, drawn, fault).what.empty());
-    }
+    const std::uint64_t seed = first_with(fault, 500'001);
+    CAPTURE(seed);
+    const Program program = draw_program(seed);
+    const Case drawn = draw_case(seed);
+    CHECK(!Try(kOneDevice, seed).difference(program, drawn, fault).what.empty());
   }
 }
 
