@@ -23,11 +23,11 @@ class Spares {
   // Releases the tensor, and keeps its memory if nothing else holds it.
   void put(Tensor& tensor) {
     const std::size_t bytes = tensor.buffer().size();
-    if (tensor.unique() && std::has_single_bit(bytes) && bytes <= kLargest &&
+    if (bytes <= kLargest && tensor.unique() && std::has_single_bit(bytes) &&
         is_plain(tensor.dtype()) && tensor.buffer().allocator() == &allocator_)
       of_size(bytes) = tensor.take_buffer();
     else
-      tensor = {};
+      (void)tensor.take_buffer();  // faster than to assign another tensor
   }
   // Memory for one element, or an empty buffer.
   Buffer take(DType dtype) {

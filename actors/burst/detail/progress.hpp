@@ -89,7 +89,7 @@ class Progress {
   void take_to(Slot& to, std::uint32_t from);
   // Removes a reader; the last one releases the value.
   void release(std::uint32_t s) {
-    if (--readers_[s] == 0) slots_[s].tensor = {};
+    if (--readers_[s] == 0) (void)slots_[s].tensor.take_buffer();
   }
   void release_inputs(const LoadedPlan::Node& node);
   // Releases a scalar, regardless of readers, and keeps its memory for the next ones.
