@@ -4,6 +4,7 @@
 #include "ops/api/generated.hpp"
 #include "ops/api/moving_average.hpp"
 #include "ops/api/node.hpp"
+#include "ops/detail/wide.hpp"
 #include "ops/nn/initial.hpp"
 
 namespace troupe::nn {
@@ -15,7 +16,7 @@ BatchNorm::BatchNorm(Module& parent, std::string_view name, std::int64_t channel
   if (!(options.momentum >= 0 && options.momentum < 1))
     throw Error(invalid_argument("BatchNorm: the momentum is in [0, 1)").at(site));
   auto inside = scope().enter();
-  const Tensor zero = zeros(options.dtype, {channels}, site);
+  const Tensor zero = zeros(detail::wide(options.dtype), {channels}, site);
   const Output one = ones_like(constant(graph(), zero, site), site);
   VariableOptions average;
   average.trainable = false;
@@ -29,13 +30,13 @@ Output BatchNorm::operator()(Output x, Site site) const {
   check_given("BatchNorm: x", x, site);
   auto inside = scope().enter();
   const FusedBatchNormOutputs norm =
-      fused_batch_norm(x, scale_, offset_, mean_, variance_,
+      fused_batch_norm(detail::wide(x, site), scale_, offset_, mean_, variance_,
                        {.epsilon = options_.epsilon, .is_training = training()}, site);
   if (training()) {
     move_average(mean_, 1 - options_.momentum, norm.batch_mean, site);
     move_average(variance_, 1 - options_.momentum, norm.batch_variance, site);
   }
-  return norm.y;
+  return detail::narrow(norm.y, x.dtype(), site);
 }
 
 }  // namespace troupe::nn

@@ -125,4 +125,42 @@ TEST_CASE_TEMPLATE("a network of 16-bit floats has the loss and the gradients of
   }
 }
 
+namespace {
+
+struct Root : nn::Module {
+  using Module::Module;
+};
+
+// What comes out of a batch norm in training, d sum(weights y) / dx, and the averages thereafter.
+std::vector<Tensor> batch_normed(DType type, const Tensor& x, const Tensor& weights) {
+  Graph g;
+  Root root{g.scope("net")};
+  nn::BatchNorm norm{root, "norm", 3, {.momentum = 0.5, .dtype = type}};
+  auto training = norm.train();
+  const Output in = constant(g, converted(x, type));
+  const Output y = norm(in);
+  CHECK(y.dtype() == type);
+  const Output loss[] = {sum(y * constant(g, converted(weights, type)))}, from[] = {in};
+  const auto dx = gradients(loss, from);
+  REQUIRE_MESSAGE(dx.ok(), dx.status().text());
+  Interpreter run(g);
+  run.init();
+  std::vector<Tensor> all = run.run({y, dx->front()}, moving_averages(y));
+  for (Tensor& average : run.run({norm.mean().value(), norm.variance().value()}))
+    all.push_back(std::move(average));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("a batch norm of 16-bit floats is computed in f32, and so are its averages", T,
+                   half, bfloat16) {
+  Random random(31);
+  const DType type = dtype_of<T>;
+  const Tensor x = numbers(random, type, Shape{7, 3}), weights = numbers(random, type, Shape{7, 3});
+  const auto got = batch_normed(type, x, weights), want = batch_normed(DType::f32, x, weights);
+  for (std::size_t i : {0, 1}) CHECK(Tensor::same(got[i], converted(want[i], type)));
+  for (std::size_t i : {2, 3}) CHECK(Tensor::same(got[i], want[i]));
+}
+
 }  // namespace troupe::test
