@@ -66,7 +66,8 @@ struct RestoreFileOptions {
   // The variables to restore; each must be in the file. Empty: all variables that the graph reads.
   std::vector<Variable> only = {};
   // Initialise the variables without a value that are not restored: those not in `only`, or not in
-  // the file. A file without any variable of the graph is still refused.
+  // the file. A file without any variable of the graph is still refused, and so is one that has a
+  // table in other parts, or whole where the graph has it in parts, unless `only` leaves it out.
   bool init_others = false;
 };
 

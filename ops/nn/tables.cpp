@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <optional>
+#include <utility>
+
 #include "graph/slicing.hpp"
 #include "ops/api/constant.hpp"
 #include "ops/api/math.hpp"
@@ -46,7 +49,29 @@ void check_partition(std::string_view name, const Shape& shape, const PartitionO
                   .at(site));
 }
 
+std::string name_of_part(std::string_view table, Partition how, std::int64_t p) {
+  return fmt::format("{}/{}_{}", table, how == Partition::mod ? "part" : "block", p);
+}
+
+// The table that a variable of that name is a part of, if any.
+std::optional<std::string_view> table_of_part(std::string_view name, Partition how) {
+  const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+  const std::string_view all = name.substr(0, digits);
+  std::string kind = name_of_part("", how, 0);
+  kind.pop_back();  // the number
+  if (digits == name.size() || !all.ends_with(kind)) return std::nullopt;
+  return all.substr(0, all.size() - kind.size());
+}
+
 }  // namespace
+
+std::array<std::string, 2> other_forms(std::string_view name) {
+  for (const auto& [how, other] :
+       {std::pair{Partition::mod, Partition::div}, std::pair{Partition::div, Partition::mod}})
+    if (const auto table = table_of_part(name, how))
+      return {std::string(*table), name_of_part(*table, other, 0)};
+  return {name_of_part(name, Partition::mod, 0), name_of_part(name, Partition::div, 0)};
+}
 
 PartitionedVariable partitioned_variable(std::string_view name, const Shape& shape,
                                          const MakePart& make, const PartitionOptions& options,
@@ -55,8 +80,7 @@ PartitionedVariable partitioned_variable(std::string_view name, const Shape& sha
   std::vector<Variable> parts;
   for (std::int64_t p = 0; p < options.shards; ++p) {
     const PartRows rows = rows_of_part(shape.dim(0), options.shards, options.how, p);
-    const std::string own =
-        fmt::format("{}/{}_{}", name, options.how == Partition::mod ? "part" : "block", p);
+    const std::string own = name_of_part(name, options.how, p);
     parts.push_back(
         make(options.shards == 1 ? name : std::string_view(own), with_rows(shape, rows.count)));
   }

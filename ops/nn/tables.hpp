@@ -5,8 +5,10 @@
 //   const Output rows = nn::embedding_lookup(words, ids);
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -65,6 +67,10 @@ PartitionedVariable partitioned_variable(GraphBuilder& g, std::string_view name,
 PartitionedVariable partitioned_variable(std::string_view name, const Shape& shape,
                                          const MakePart& make, const PartitionOptions& options = {},
                                          Site site = Site::here());
+
+// What else the first variable of a table may be called: where it is "x/part_3", the table may be
+// kept as "x" or "x/block_0"; where it is "x", as "x/part_0" or "x/block_0".
+std::array<std::string, 2> other_forms(std::string_view name);
 
 // What rows are looked up in: a value, a variable, or a variable in parts; [rows, ...].
 class Table {

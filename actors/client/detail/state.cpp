@@ -9,6 +9,7 @@
 #include "actors/resources/request.hpp"
 #include "graph/node_query.hpp"
 #include "ops/graph_api.hpp"
+#include "ops/nn/tables.hpp"
 #include "serialization/resource_state.hpp"
 #include "serialization/safetensors.hpp"
 
@@ -287,8 +288,15 @@ Expected<NamedTensors> match_variables(const std::vector<VariableRead>& variable
     const std::string wanted = std::string(dtype_name(dtype)) + shape.text();
     const auto found = tensors.find(name);
     if (found == tensors.end()) {
-      if (!all) continue;
-      return not_found(fmt::format("it has no variable '{}', {} in the graph", name, wanted));
+      if (all)
+        return not_found(fmt::format("it has no variable '{}', {} in the graph", name, wanted));
+      for (const std::string& other : nn::other_forms(name))
+        if (tensors.contains(other))
+          return invalid_argument(fmt::format(
+              "it has variable '{}' as '{}', which its initial value would replace; name what to "
+              "restore (only), if it may",
+              name, other));
+      continue;
     }
     const Tensor& value = found->second;
     if (value.dtype() != dtype || !shape.accepts(value.shape()))

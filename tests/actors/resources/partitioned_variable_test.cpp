@@ -177,6 +177,49 @@ TEST_CASE("a table saved in parts is refused for parts of other rows, which its 
   }
 }
 
+TEST_CASE("a table that the file keeps otherwise is not initialised beside what is restored") {
+  const testing::TemporaryDir dir;
+  const nn::PartitionOptions forms[] = {{1}, {3}, {3, nn::Partition::div}};
+  struct Kept {
+    Graph g;
+    Variable dense = variable(g, "dense", 1.f);
+    nn::PartitionedVariable table;
+    explicit Kept(const nn::PartitionOptions& parts)
+        : table(nn::partitioned_variable(g, "net/table", constant(g, numbered({kRows, kColumns})),
+                                         parts)) {
+      (void)table.value();
+      (void)dense.value();
+    }
+  };
+  const auto name_of = [](const Kept& kept) {
+    const GraphDef& def = kept.g.def();
+    return def.nodes[kept.table.parts().front().handle().port().node].name;
+  };
+  for (const auto& before : forms)
+    for (const auto& after : forms) {
+      Kept first(before), then(after);
+      CAPTURE(name_of(first));
+      CAPTURE(name_of(then));
+      const std::string path = dir.path("tables.safetensors");
+      Session saving(first.g, one_thread());
+      saving.init();
+      saving.save(path);
+      Session session(then.g, one_thread());
+      const Status restored = session.try_restore(path, {.init_others = true});
+      if (before.shards == after.shards && before.how == after.how) {
+        CHECK_MESSAGE(restored.ok(), restored.text());
+        continue;
+      }
+      CHECK(restored.code() == Code::invalid_argument);
+      CHECK(contains(restored.text(),
+                     "it has variable '" + name_of(then) + "' as '" + name_of(first) + "'"));
+      CHECK(session.try_run({then.dense.value()}).status().code() == Code::failed_precondition);
+      // Named, the rest is restored, and the table begins anew.
+      session.restore(path, {.only = {then.dense}, .init_others = true});
+      CHECK(session.run({then.table.value()})[0].dim(0) == kRows);
+    }
+}
+
 TEST_CASE("a table that cannot be in so many parts is refused with the line") {
   Graph g;
   const auto refused = [&](Output initial, const nn::PartitionOptions& options, const char* why) {
