@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <random>
 
 #include "tests/serialization/faulty_files.hpp"
@@ -24,6 +25,18 @@ TEST_CASE("a graph survives its file") {
     CHECK(same(*back, graph));
   }
   CHECK(dir.names() == std::vector<std::string>{"g"});
+}
+
+TEST_CASE("a graph is read where a link leads, as it is written there") {
+  TemporaryDir dir;
+  GraphDef graph;
+  graph.seed = 5;
+  std::filesystem::create_symlink("there", dir.path("link"));
+  REQUIRE(write_graph(dir.path("link"), graph).ok());
+  CHECK(std::filesystem::is_symlink(dir.path("link")));
+  const auto read = read_graph(dir.path("link"));
+  REQUIRE_MESSAGE(read.ok(), read.status().text());
+  CHECK(read->seed == 5);
 }
 
 TEST_CASE("a graph that is not there is not_found") {
