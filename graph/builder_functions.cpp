@@ -124,6 +124,7 @@ Status GraphBuilder::bring_inputs(NodeSpec& spec) {
 
 GraphBuilder::Outside::Outside(GraphBuilder& graph) : root_(graph.root()), open_(root_.open_) {
   Frame frame = root_.frame();
+  frame.control.clear();  // a variable is read, and initialised, without what its users wait for
   for (GraphBuilder* g = open_; g; g = g->open_) {
     // A scope that is entered again by its whole name says where it is itself.
     const std::string& inner = g->frame().prefix;

@@ -250,7 +250,8 @@ Status Session::try_init(const InitOptions& options) {
 
 Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
   TROUPE_TRY(may_ask_graph(*core_, "Session::variables"));
-  TROUPE_TRY(JobState state, read_state(core_, variable_reads(core_->graph.def())));
+  TROUPE_TRY(const auto reads, state_reads(core_->graph.def()));
+  TROUPE_TRY(JobState state, read_state(core_, reads));
   return std::move(state.variables);
 }
 
@@ -353,8 +354,6 @@ Expected<JobState> Session::try_state(const StateOptions& options) {
   if (options.resources) resources = other_resources(core_->graph);
   TROUPE_TRY(const auto variables, state_reads(core_->graph.def()));
   TROUPE_TRY(JobState state, read_state(core_, variables, resources));
-  for (std::size_t i = 0; i < variables.size(); ++i)
-    state.variables[i].first = state_name(*variables[i].variable);
   if (state.variables.empty() && state.resources.empty())
     return failed_precondition("the graph reads no variable: there is no state to save");
   std::lock_guard lock(core_->mutex);
@@ -550,13 +549,13 @@ Status Session::try_restore(const std::string& path, const RestoreFileOptions& o
   TROUPE_TRY(may_ask_graph(*core_, "Session::restore"));
   const auto place = disk().place_of(path);  // links are followed, as by save()
   TROUPE_TRY(const Safetensors content, read_safetensors(place.ok() ? *place : path));
-  std::vector<VariableRead> wanted = variable_reads(core_->graph.def());
+  TROUPE_TRY(std::vector<VariableRead> wanted, state_reads(core_->graph.def()));
   if (!options.only.empty()) {
     TROUPE_TRY(wanted, reads_of(*core_, options.only));
   }
   if (wanted.empty()) return failed_precondition("the graph reads no variable to restore");
   const bool all = !options.init_others || !options.only.empty();
-  auto values = match_variables(wanted, content.tensors, all);
+  auto values = match_variables(core_->graph.def(), wanted, content.tensors, all);
   if (!values.ok()) return values.status().in("restoring '" + path + "'");
   std::vector<Tensor> feeds;
   for (const auto& [name, value] : *values) feeds.push_back(value);

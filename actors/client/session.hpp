@@ -66,8 +66,7 @@ struct RestoreFileOptions {
   // The variables to restore; each must be in the file. Empty: all variables that the graph reads.
   std::vector<Variable> only = {};
   // Initialise the variables without a value that are not restored: those not in `only`, or not in
-  // the file. A file without any variable of the graph is still refused, and so is one that has a
-  // table in other parts, or whole where the graph has it in parts, unless `only` leaves it out.
+  // the file. A file without any variable of the graph is still refused.
   bool init_others = false;
 };
 
@@ -261,7 +260,8 @@ class Session {
   bool once(const std::string& name, const std::function<void()>& f);
   Expected<bool> try_once(const std::string& name, const std::function<Status()>& f);
 
-  // A consistent snapshot of all variables that the graph reads, by name.
+  // A consistent snapshot of all variables that the graph reads, by name: "CONTAINER/NAME" where
+  // they are in a container, as files name them.
   std::vector<std::pair<std::string, Tensor>> variables() {
     return value_or_throw(try_variables());
   }

@@ -2,9 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "core/number.hpp"
 #include "graph/slicing.hpp"
 #include "ops/api/constant.hpp"
 #include "ops/api/math.hpp"
@@ -53,24 +55,41 @@ std::string name_of_part(std::string_view table, Partition how, std::int64_t p) 
   return fmt::format("{}/{}_{}", table, how == Partition::mod ? "part" : "block", p);
 }
 
-// The table that a variable of that name is a part of, if any.
-std::optional<std::string_view> table_of_part(std::string_view name, Partition how) {
+// What a variable of that name is the part of, if any.
+struct PartOf {
+  std::string_view table;
+  std::int64_t number;
+};
+std::optional<PartOf> part_of(std::string_view name, Partition how) {
   const std::size_t digits = name.find_last_not_of("0123456789") + 1;
   const std::string_view all = name.substr(0, digits);
   std::string kind = name_of_part("", how, 0);
   kind.pop_back();  // the number
-  if (digits == name.size() || !all.ends_with(kind)) return std::nullopt;
-  return all.substr(0, all.size() - kind.size());
+  const auto number = parse_number<std::int64_t>(name.substr(digits));
+  if (!number || !all.ends_with(kind)) return std::nullopt;
+  return PartOf{all.substr(0, all.size() - kind.size()), *number};
 }
 
 }  // namespace
 
-std::array<std::string, 2> other_forms(std::string_view name) {
+std::string kept_otherwise(std::string_view name, const HasVariable& graph_has,
+                           const HasVariable& file_has) {
+  std::vector<std::string> others;
+  const bool missing = !file_has(std::string(name));
   for (const auto& [how, other] :
        {std::pair{Partition::mod, Partition::div}, std::pair{Partition::div, Partition::mod}})
-    if (const auto table = table_of_part(name, how))
-      return {std::string(*table), name_of_part(*table, other, 0)};
-  return {name_of_part(name, Partition::mod, 0), name_of_part(name, Partition::div, 0)};
+    if (const auto part = part_of(name, how)) {
+      // The file has more parts, or fewer.
+      const std::string next = name_of_part(part->table, how, part->number + 1);
+      if (!graph_has(next)) others.push_back(next);
+      if (missing)
+        others.insert(others.end(), {name_of_part(part->table, how, 0), std::string(part->table),
+                                     name_of_part(part->table, other, 0)});
+    }
+  if (missing && others.empty())
+    others = {name_of_part(name, Partition::mod, 0), name_of_part(name, Partition::div, 0)};
+  const auto found = std::find_if(others.begin(), others.end(), file_has);
+  return found == others.end() ? "" : *found;
 }
 
 PartitionedVariable partitioned_variable(std::string_view name, const Shape& shape,

@@ -5,7 +5,6 @@
 //   const Output rows = nn::embedding_lookup(words, ids);
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -68,9 +67,13 @@ PartitionedVariable partitioned_variable(std::string_view name, const Shape& sha
                                          const MakePart& make, const PartitionOptions& options = {},
                                          Site site = Site::here());
 
-// What else the first variable of a table may be called: where it is "x/part_3", the table may be
-// kept as "x" or "x/block_0"; where it is "x", as "x/part_0" or "x/block_0".
-std::array<std::string, 2> other_forms(std::string_view name);
+// Where variable `name` of a graph is a table, or a part of one, that a file has in other parts, or
+// whole where the graph has it in parts: the variable in the file that shows it. "" where none
+// does. Rows would be taken for others, or be lost, even where each part has the shape of its
+// namesake.
+using HasVariable = std::function<bool(const std::string& name)>;
+std::string kept_otherwise(std::string_view name, const HasVariable& graph_has,
+                           const HasVariable& file_has);
 
 // What rows are looked up in: a value, a variable, or a variable in parts; [rows, ...].
 class Table {

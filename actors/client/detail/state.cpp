@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -83,6 +84,32 @@ Status check_datasets(const GraphBuilder& graph, const std::vector<DatasetPlace>
   return ok_status();
 }
 
+// Refuses to take tables, or parts of them, from a file that has them in other parts.
+Status check_parts(const GraphDef& graph, const std::vector<std::string>& wanted,
+                   const std::function<bool(const std::string&)>& file_has) {
+  std::unordered_set<std::string> known;
+  for (const NodeDef& node : graph.nodes)
+    if (node.op == "Variable") known.insert(state_name(node));
+  for (const std::string& name : wanted)
+    if (const std::string other = nn::kept_otherwise(
+            name, [&](const std::string& of_graph) { return known.contains(of_graph); }, file_has);
+        !other.empty())
+      return invalid_argument(fmt::format(
+          "it has '{}': the table of variable '{}' is in other parts in the graph", other, name));
+  return ok_status();
+}
+
+// The same of the state of a job. A variable that it lacks would be initialised by whoever goes on.
+Status check_parts_of(const GraphDef& graph, const JobState& state) {
+  std::unordered_set<std::string> there;
+  for (const auto& [name, value] : state.variables) there.insert(name);
+  for (const StoredVariable& each : state.stored) there.insert(each.tensor.name);
+  std::vector<std::string> wanted;
+  for (const NodeDef& node : graph.nodes)
+    if (node.op == "Variable") wanted.push_back(state_name(node));
+  return check_parts(graph, wanted, [&](const std::string& name) { return there.contains(name); });
+}
+
 }  // namespace
 
 std::vector<VariableRead> variable_reads(const GraphDef& graph) {
@@ -145,7 +172,7 @@ Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core,
   CompileRequest request;
   std::vector<std::string> names;
   for (const VariableRead& each : variables) {
-    names.push_back(each.variable->name);
+    names.push_back(state_name(*each.variable));
     request.fetches.push_back({each.read->name, 0, false});
   }
   JobState state;
@@ -252,6 +279,7 @@ Expected<CompileRequest> restores_of(const std::shared_ptr<SessionCore>& core,
 
 Status resume(const std::shared_ptr<SessionCore>& core, const JobState& state) {
   TROUPE_TRY(check_datasets(core->graph, state.datasets));
+  TROUPE_TRY(check_parts_of(core->graph.def(), state));
   std::vector<Tensor> feeds;
   for (const auto& [name, value] : state.variables) feeds.push_back(value);
   TROUPE_TRY(const std::vector<NodeId> handles, handles_of(core->graph, state.resources));
@@ -278,25 +306,24 @@ Status move_place(const std::shared_ptr<SessionCore>& core, const std::string& n
   });
 }
 
-Expected<NamedTensors> match_variables(const std::vector<VariableRead>& variables,
+Expected<NamedTensors> match_variables(const GraphDef& graph,
+                                       const std::vector<VariableRead>& variables,
                                        const std::map<std::string, Tensor>& tensors, bool all) {
   NamedTensors values;
+  std::vector<std::string> names;
+  for (const VariableRead& each : variables) names.push_back(state_name(*each.variable));
+  const auto file_has = [&](const std::string& name) { return tensors.contains(name); };
+  if (std::any_of(names.begin(), names.end(), file_has))
+    TROUPE_TRY(check_parts(graph, names, file_has));
   for (const VariableRead& each : variables) {
-    const std::string& name = each.variable->name;
+    const std::string name = state_name(*each.variable);
     const DType dtype = *each.variable->attrs.at("T").get<DType>();
     const PartialShape& shape = *each.variable->attrs.at("shape").get<PartialShape>();
     const std::string wanted = std::string(dtype_name(dtype)) + shape.text();
     const auto found = tensors.find(name);
     if (found == tensors.end()) {
-      if (all)
-        return not_found(fmt::format("it has no variable '{}', {} in the graph", name, wanted));
-      for (const std::string& other : nn::other_forms(name))
-        if (tensors.contains(other))
-          return invalid_argument(fmt::format(
-              "it has variable '{}' as '{}', which its initial value would replace; name what to "
-              "restore (only), if it may",
-              name, other));
-      continue;
+      if (!all) continue;
+      return not_found(fmt::format("it has no variable '{}', {} in the graph", name, wanted));
     }
     const Tensor& value = found->second;
     if (value.dtype() != dtype || !shape.accepts(value.shape()))
@@ -324,8 +351,9 @@ Expected<CompileRequest> assignments_of(SessionCore& core, const NamedTensors& v
 std::vector<Initializer> others(const GraphBuilder& graph, const NamedTensors& restored) {
   std::unordered_set<std::string> keys;
   for (const NodeDef& node : graph.def().nodes)
-    if (node.op == "Variable" && std::any_of(restored.begin(), restored.end(),
-                                             [&](const auto& r) { return r.first == node.name; }))
+    if (node.op == "Variable" && std::any_of(restored.begin(), restored.end(), [&](const auto& r) {
+          return r.first == state_name(node);
+        }))
       keys.insert(resource_key(node, graph.registry()));
   std::vector<Initializer> left = initializers_of(graph);
   std::erase_if(left, [&](const Initializer& each) {

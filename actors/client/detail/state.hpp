@@ -57,7 +57,8 @@ Expected<std::vector<std::string>> hosts_of(SessionCore& core,
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 // The variables with their values in the file, or what does not match. `all`: the file must contain
 // all of them.
-Expected<NamedTensors> match_variables(const std::vector<VariableRead>& variables,
+Expected<NamedTensors> match_variables(const GraphDef& graph,
+                                       const std::vector<VariableRead>& variables,
                                        const std::map<std::string, Tensor>& tensors, bool all);
 // A request that assigns such values. Its nodes are made once for the same variables.
 Expected<CompileRequest> assignments_of(SessionCore& core, const NamedTensors& values);

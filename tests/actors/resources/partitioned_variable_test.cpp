@@ -212,11 +212,45 @@ TEST_CASE("a table that the file keeps otherwise is not initialised beside what 
       }
       CHECK(restored.code() == Code::invalid_argument);
       CHECK(contains(restored.text(),
-                     "it has variable '" + name_of(then) + "' as '" + name_of(first) + "'"));
+                     "it has '" + name_of(first) + "': the table of variable '" + name_of(then)));
       CHECK(session.try_run({then.dense.value()}).status().code() == Code::failed_precondition);
       // Named, the rest is restored, and the table begins anew.
       session.restore(path, {.only = {then.dense}, .init_others = true});
       CHECK(session.run({then.table.value()})[0].dim(0) == kRows);
+    }
+}
+
+TEST_CASE("a table of more or fewer parts, each as large as before, is not taken for another") {
+  const testing::TemporaryDir dir;
+  struct Size {
+    std::int64_t rows, parts;
+  };
+  struct Kept {
+    Graph g;
+    nn::PartitionedVariable table;
+    Kept(const Size& size, nn::Partition how)
+        : table(nn::partitioned_variable(g, "t", constant(g, numbered({size.rows, kColumns})),
+                                         {size.parts, how})) {
+      (void)table.value();
+    }
+  };
+  int n = 0;
+  for (const nn::Partition how : {nn::Partition::mod, nn::Partition::div})
+    for (const auto& [before, after] :
+         {std::pair{Size{10, 5}, Size{8, 4}}, std::pair{Size{8, 4}, Size{10, 5}}}) {
+      CAPTURE(before.parts);
+      const std::string path = dir.path("t.safetensors"), job = dir.path(std::to_string(++n));
+      Kept first(before, how), then(after, how);
+      Session saving(first.g, one_thread());
+      saving.init();
+      saving.save(path);
+      saving.save_job(job);
+      Session session(then.g, one_thread());
+      for (const Status& refused : {session.try_restore(path), session.try_restore_job(job),
+                                    session.try_restore(path, {.init_others = true})}) {
+        CHECK(!refused.ok());
+        CHECK_MESSAGE(contains(refused.text(), "is in other parts in the graph"), refused.text());
+      }
     }
 }
 

@@ -192,3 +192,72 @@ TEST_CASE("init after restore keeps what was restored") {
   s.init();
   CHECK(g.def().nodes.size() == nodes);  // what looks at variables is not of the client's graph
 }
+
+TEST_CASE("a file restores the variables that it was written of, whatever their nodes are called") {
+  const TemporaryDir dir;
+  const std::string path = dir.path("named.safetensors");
+  struct Named {
+    Graph g;
+    Variable a = variable(g, "a", 1.f), w = variable(g, "w", 2.f, {.container = "kept"}),
+             x = variable(g, "x", 3.f, {.shared_name = "b"}),
+             y = variable(g, "b", 4.f, {.container = "k"}),
+             again = variable(g, "again", 3.f, {.shared_name = "b"});
+  } first, then;
+  const auto set = [&](const Variable& v, float x) { return assign(v, constant(then.g, x)); };
+  Session s(first.g, one_thread());
+  s.init();
+  s.save(path);
+  Session t(then.g, one_thread());
+  t.restore(path);
+  CHECK(one(t, then.w) == 2);
+  t.run({}, {set(then.w, 7), set(then.x, 8), set(then.y, 9)});
+  t.restore(path, {.init_others = true});
+  CHECK(one(t, then.w) == 2);
+  CHECK(one(t, then.x) == 3);
+  CHECK(one(t, then.y) == 4);
+  // One by one, too.
+  t.run({}, {set(then.x, 8), set(then.y, 9)});
+  t.save(path, {then.y});
+  t.run({}, {set(then.y, 10)});
+  t.restore(path, {.only = {then.y}});
+  CHECK(one(t, then.x) == 8);
+  CHECK(one(t, then.y) == 9);
+  // And by what they are called in the list of all.
+  const auto all = t.variables();
+  CHECK(all.size() == 4);
+  t.run({}, {set(then.x, 0), set(then.y, 0)});
+  t.assign(all);
+  CHECK(one(t, then.x) == 8);
+  CHECK(one(t, then.y) == 9);
+}
+
+TEST_CASE("what is made behind a mutex or another node is saved and restored") {
+  const TemporaryDir dir;
+  struct Guarded {
+    Graph g;
+    Variable w = variable(g, "w", 1.f);
+    Op train;
+    Guarded() {
+      auto locked = g.with_control({mutex_acquire(mutex(g))});
+      train = optim::Adam{.lr = 0.1}.minimize(square(w - 3.f));
+    }
+  } first, then;
+  Session s(first.g, one_thread());
+  s.init();
+  for (int i = 0; i < 2; ++i) s.run({}, {first.train});
+  s.save_job(dir.path("job"));
+  s.save(dir.path("all.safetensors"));
+  s.run({}, {first.train});
+  const float want = one(s, first.w);
+  for (const bool file : {false, true}) {
+    CAPTURE(file);
+    Session t(then.g, one_thread());
+    if (file)
+      t.restore(dir.path("all.safetensors"));
+    else
+      t.restore_job(dir.path("job"));
+    t.init();
+    t.run({}, {then.train});
+    CHECK(one(t, then.w) == want);
+  }
+}
