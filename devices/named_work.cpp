@@ -26,8 +26,8 @@ NamedWork::~NamedWork() {
   if (outer_) outer_->issued_ += issued_;
 }
 
-void NamedWork::count_issued() {
-  if (current_) ++current_->issued_;
+void NamedWork::count_issued(std::uint32_t stream) {
+  if (current_ && stream == 0) ++current_->issued_;
 }
 
 }  // namespace troupe

@@ -11,7 +11,7 @@ namespace troupe {
 
 // While it lives, memory that its thread takes from a device is taken for this node, and work that
 // it issues is the node's. CudaDevice names holders of its memory so; with a recorder that is
-// active it also records when the GPU did the work. Other devices only count what is issued.
+// active it also records when the GPU did the work. Asynchronous devices count what is issued.
 class NamedWork {
  public:
   // The name lives as long as this. Without a run and a recorder they are those of the one outside.
@@ -26,13 +26,14 @@ class NamedWork {
   const std::shared_ptr<Trace>& trace() const { return trace_; }
   // Tells it from all others that are recorded; 0: it is not.
   std::uint64_t number() const { return number_; }
-  // How often its thread has issued work meanwhile that a stream does later.
+  // How often its thread has issued work meanwhile to the stream that a device computes on. Copies
+  // on streams of their own do not count: they can be made again.
   std::uint64_t issued() const { return issued_; }
 
   // The calling thread's, or null.
   static const NamedWork* current() { return current_; }
-  // Called by a stream, by the thread that issues work.
-  static void count_issued();
+  // Called by the stream of that number, by the thread that issues work. A device computes on 0.
+  static void count_issued(std::uint32_t stream);
 
  private:
   static thread_local NamedWork* current_;

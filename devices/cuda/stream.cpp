@@ -115,6 +115,7 @@ Status CudaStream::try_issue(const char* call, Issue call_driver) {
     }
   }
   waits_ = false;
+  NamedWork::count_issued(id_);
   progress_.issue();
   if (progress_.failed()) progress_.abandon({});
   return ok_status();

@@ -15,7 +15,6 @@
 #include "core/status.hpp"
 #include "devices/detail/lane_pool.hpp"
 #include "devices/device.hpp"
-#include "devices/named_work.hpp"
 
 namespace troupe::detail {
 
@@ -25,10 +24,7 @@ class StreamProgress {
  public:
   explicit StreamProgress(std::uint32_t stream) : stream_(stream) {}
 
-  Ticket issue() {
-    NamedWork::count_issued();
-    return {stream_, ++issued_};
-  }
+  Ticket issue() { return {stream_, ++issued_}; }
   std::uint64_t issued() const { return issued_; }
   std::uint64_t done() const { return done_; }
   bool reached(std::uint64_t sequence) const { return done_ >= sequence; }

@@ -16,6 +16,7 @@
 #include "devices/detail/progress.hpp"
 #include "devices/fake/fake_memory.hpp"
 #include "devices/kernel_call.hpp"
+#include "devices/named_work.hpp"
 
 namespace troupe {
 namespace {
@@ -79,6 +80,7 @@ class FakeStream final : public HostStream {
 };
 
 Ticket FakeStream::enqueue(std::function<Status()> work) {
+  NamedWork::count_issued(id_);
   std::lock_guard lock(shared_.mutex);
   const Ticket ticket = progress_.issue();
   if (++shared_.items == shared_.options.fail_at)
