@@ -144,7 +144,7 @@ TEST_CASE("chaos refuses what it does not know, and programs that fail by themse
 }
 
 TEST_CASE("status and list show a job, its processes and its checkpoint, and what stands still") {
-  constexpr std::chrono::milliseconds kPause(50);
+  constexpr std::chrono::milliseconds kPause(200);  // each look starts a process
   Folder folder;
   const std::string job = folder.path + "/job";
   CHECK(troupe_command("status " + job).code == 1);
