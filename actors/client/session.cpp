@@ -549,10 +549,9 @@ Status Session::try_restore(const std::string& path, const RestoreFileOptions& o
   TROUPE_TRY(may_ask_graph(*core_, "Session::restore"));
   const auto place = disk().place_of(path);  // links are followed, as by save()
   TROUPE_TRY(const Safetensors content, read_safetensors(place.ok() ? *place : path));
-  TROUPE_TRY(std::vector<VariableRead> wanted, state_reads(core_->graph.def()));
-  if (!options.only.empty()) {
-    TROUPE_TRY(wanted, reads_of(*core_, options.only));
-  }
+  TROUPE_TRY(const std::vector<VariableRead> wanted, options.only.empty()
+                                                         ? state_reads(core_->graph.def())
+                                                         : reads_of(*core_, options.only));
   if (wanted.empty()) return failed_precondition("the graph reads no variable to restore");
   const bool all = !options.init_others || !options.only.empty();
   auto values = match_variables(core_->graph.def(), wanted, content.tensors, all);

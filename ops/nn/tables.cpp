@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -66,7 +67,9 @@ std::optional<PartOf> part_of(std::string_view name, Partition how) {
   std::string kind = name_of_part("", how, 0);
   kind.pop_back();  // the number
   const auto number = parse_number<std::int64_t>(name.substr(digits));
-  if (!number || !all.ends_with(kind)) return std::nullopt;
+  // A number that has no next one is no part's.
+  if (!number || *number == std::numeric_limits<std::int64_t>::max() || !all.ends_with(kind))
+    return std::nullopt;
   return PartOf{all.substr(0, all.size() - kind.size()), *number};
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -84,15 +83,20 @@ Status check_datasets(const GraphBuilder& graph, const std::vector<DatasetPlace>
   return ok_status();
 }
 
-// Refuses to take tables, or parts of them, from a file that has them in other parts.
-Status check_parts(const GraphDef& graph, const std::vector<std::string>& wanted,
-                   const std::function<bool(const std::string&)>& file_has) {
-  std::unordered_set<std::string> known;
+std::vector<std::string> variable_names(const GraphDef& graph) {
+  std::vector<std::string> names;
   for (const NodeDef& node : graph.nodes)
-    if (node.op == "Variable") known.insert(state_name(node));
+    if (node.op == "Variable") names.push_back(state_name(node));
+  return names;
+}
+
+// Refuses to take tables, or parts of them, from a file that has them in other parts.
+Status check_parts(const std::vector<std::string>& of_graph, const std::vector<std::string>& wanted,
+                   const nn::HasVariable& file_has) {
+  const std::unordered_set<std::string> known(of_graph.begin(), of_graph.end());
   for (const std::string& name : wanted)
     if (const std::string other = nn::kept_otherwise(
-            name, [&](const std::string& of_graph) { return known.contains(of_graph); }, file_has);
+            name, [&](const std::string& each) { return known.contains(each); }, file_has);
         !other.empty())
       return invalid_argument(fmt::format(
           "it has '{}': the table of variable '{}' is in other parts in the graph", other, name));
@@ -104,10 +108,24 @@ Status check_parts_of(const GraphDef& graph, const JobState& state) {
   std::unordered_set<std::string> there;
   for (const auto& [name, value] : state.variables) there.insert(name);
   for (const StoredVariable& each : state.stored) there.insert(each.tensor.name);
-  std::vector<std::string> wanted;
-  for (const NodeDef& node : graph.nodes)
-    if (node.op == "Variable") wanted.push_back(state_name(node));
-  return check_parts(graph, wanted, [&](const std::string& name) { return there.contains(name); });
+  const std::vector<std::string> all = variable_names(graph);
+  return check_parts(all, all, [&](const std::string& name) { return there.contains(name); });
+}
+
+// One read of each variable, whatever handles it has. Two variables of one name are refused.
+Expected<std::vector<VariableRead>> once_each(const std::vector<VariableRead>& all) {
+  std::vector<VariableRead> reads;
+  std::map<std::string, const NodeDef*> known;
+  for (const VariableRead& each : all) {
+    const NodeDef& variable = *each.variable;
+    const auto [at, fresh] = known.emplace(state_name(variable), &variable);
+    if (fresh) reads.push_back(each);
+    if (!fresh && resource_container(variable) != resource_container(*at->second))
+      return already_exists(fmt::format("'{}' ({}) and '{}' ({}) would both be saved as '{}'",
+                                        at->second->name, at->second->site.text(), variable.name,
+                                        variable.site.text(), at->first));
+  }
+  return reads;
 }
 
 }  // namespace
@@ -123,30 +141,17 @@ std::vector<VariableRead> variable_reads(const GraphDef& graph) {
 }
 
 Expected<std::vector<VariableRead>> state_reads(const GraphDef& graph) {
-  std::vector<VariableRead> reads;
-  std::map<std::string, const NodeDef*> known;
-  for (const VariableRead& each : variable_reads(graph)) {
-    const NodeDef& variable = *each.variable;
-    const auto [at, fresh] = known.emplace(state_name(variable), &variable);
-    if (fresh) reads.push_back(each);
-    if (!fresh && resource_container(variable) != resource_container(*at->second))
-      return already_exists(fmt::format("'{}' ({}) and '{}' ({}) would both be saved as '{}'",
-                                        at->second->name, at->second->site.text(), variable.name,
-                                        variable.site.text(), at->first));
-  }
-  return reads;
+  return once_each(variable_reads(graph));
 }
 
 Expected<std::vector<VariableRead>> reads_of(const SessionCore& core,
                                              const std::vector<Variable>& variables) {
   const std::vector<VariableRead> all = variable_reads(core.graph.def());
   std::vector<VariableRead> out;
-  std::unordered_set<std::string> named;
   for (const Variable& v : variables) {
     if (v.handle().empty()) return invalid_argument("a Variable that stands for none");
     TROUPE_TRY(check_graph(core, v.handle().graph(), "variable"));
     const std::string name = v.name();
-    if (!named.insert(name).second) continue;
     const auto found = std::find_if(all.begin(), all.end(), [&](const VariableRead& each) {
       return each.variable->name == name;
     });
@@ -154,7 +159,7 @@ Expected<std::vector<VariableRead>> reads_of(const SessionCore& core,
       return invalid_argument(fmt::format("the graph does not read variable '{}'", name));
     out.push_back(*found);
   }
-  return out;
+  return once_each(out);
 }
 
 void take_place(JobPlace place, JobState& state) {
@@ -314,11 +319,11 @@ Expected<NamedTensors> match_variables(const GraphDef& graph,
   for (const VariableRead& each : variables) names.push_back(state_name(*each.variable));
   const auto file_has = [&](const std::string& name) { return tensors.contains(name); };
   if (std::any_of(names.begin(), names.end(), file_has))
-    TROUPE_TRY(check_parts(graph, names, file_has));
-  for (const VariableRead& each : variables) {
-    const std::string name = state_name(*each.variable);
-    const DType dtype = *each.variable->attrs.at("T").get<DType>();
-    const PartialShape& shape = *each.variable->attrs.at("shape").get<PartialShape>();
+    TROUPE_TRY(check_parts(variable_names(graph), names, file_has));
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    const std::string& name = names[i];
+    const DType dtype = *variables[i].variable->attrs.at("T").get<DType>();
+    const PartialShape& shape = *variables[i].variable->attrs.at("shape").get<PartialShape>();
     const std::string wanted = std::string(dtype_name(dtype)) + shape.text();
     const auto found = tensors.find(name);
     if (found == tensors.end()) {
@@ -349,11 +354,10 @@ Expected<CompileRequest> assignments_of(SessionCore& core, const NamedTensors& v
 }
 
 std::vector<Initializer> others(const GraphBuilder& graph, const NamedTensors& restored) {
-  std::unordered_set<std::string> keys;
+  std::unordered_set<std::string> names, keys;
+  for (const auto& [name, value] : restored) names.insert(name);
   for (const NodeDef& node : graph.def().nodes)
-    if (node.op == "Variable" && std::any_of(restored.begin(), restored.end(), [&](const auto& r) {
-          return r.first == state_name(node);
-        }))
+    if (node.op == "Variable" && names.contains(state_name(node)))
       keys.insert(resource_key(node, graph.registry()));
   std::vector<Initializer> left = initializers_of(graph);
   std::erase_if(left, [&](const Initializer& each) {

@@ -222,6 +222,11 @@ TEST_CASE("a file restores the variables that it was written of, whatever their 
   t.restore(path, {.only = {then.y}});
   CHECK(one(t, then.x) == 8);
   CHECK(one(t, then.y) == 9);
+  // Two handles of one are one.
+  t.save(path, {then.x, then.again});
+  t.run({}, {set(then.x, 5)});
+  t.restore(path, {.only = {then.again, then.x}});
+  CHECK(one(t, then.x) == 8);
   // And by what they are called in the list of all.
   const auto all = t.variables();
   CHECK(all.size() == 4);
