@@ -233,6 +233,12 @@ std::strong_ordering operator<=>(const DeviceName& a, const DeviceName& b) {
   return order(a.index, b.index);
 }
 
+Status check_path(std::string_view path) {
+  const std::size_t nul = path.find('\0');
+  if (nul == path.npos) return ok_status();
+  return invalid_argument("a path with a NUL behind " + quoted(path.substr(0, nul)));
+}
+
 std::string quoted(std::string_view name) {
   constexpr std::size_t kMost = 80;
   std::string shown(name.substr(0, kMost));

@@ -51,6 +51,10 @@ struct DeviceName {
   friend std::strong_ordering operator<=>(const DeviceName& a, const DeviceName& b);
 };
 
+// invalid_argument for a path with a NUL, of which the system would see no more than what is before
+// it.
+Status check_path(std::string_view path);
+
 // For a message: 'name', long ones cut, so that an error stays readable.
 std::string quoted(std::string_view name);
 

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstring>
 #include <iterator>
-#include <random>
 #include <set>
 #include <utility>
 
@@ -23,7 +22,8 @@ using detail::Manifest;
 using detail::ManifestFile;
 using detail::ManifestResource;
 
-constexpr std::string_view kPrefix = "ckpt-", kTemporary = ".ckpt-", kSuffix = ".tmp";
+constexpr std::string_view kPrefix = "ckpt-", kTemporary = ".ckpt-", kSuffix = ".tmp",
+                           kReplaced = ".replaced";
 constexpr std::string_view kManifest = "manifest.json", kOther = "other.tensors",
                            kOtherSuffix = ".tensors", kProgram = "program.state",
                            kShardSuffix = ".safetensors", kStateSuffix = ".state", kToken = "draft";
@@ -44,6 +44,19 @@ std::optional<std::uint64_t> step_of(std::string_view name) {
   if (error != std::errc{} || end != name.data() + name.size() || name != std::to_string(step))
     return std::nullopt;
   return step;
+}
+
+// ".ckpt-1200.replaced" is ckpt-1200 until that is there again (CheckpointDraft::replace).
+std::optional<std::uint64_t> replaced_step_of(std::string_view name) {
+  if (!name.starts_with('.') || !name.ends_with(kReplaced)) return std::nullopt;
+  return step_of(name.substr(1, name.size() - 1 - kReplaced.size()));
+}
+bool has_step(const std::vector<std::string>& names, std::uint64_t step) {  // sorted
+  return std::binary_search(names.begin(), names.end(),
+                            std::string(kPrefix) + std::to_string(step));
+}
+std::string replaced_name(std::string_view checkpoint) {
+  return "." + std::string(checkpoint) + std::string(kReplaced);
 }
 
 Expected<ManifestFile> write_recorded(FileSystem& files, const std::string& dir, std::string name,
@@ -153,9 +166,14 @@ Status remove_checkpoint(FileSystem& files, const std::string& dir, const Checkp
 
 Status remove_temporaries(FileSystem& files, const std::string& dir) {
   TROUPE_TRY(auto names, files.list(dir));
-  for (const std::string& name : names)
-    if (name.starts_with(kTemporary) && name.ends_with(kSuffix))
+  for (const std::string& name : names) {
+    const auto replaced = replaced_step_of(name);
+    if (replaced && !has_step(names, *replaced))
+      TROUPE_TRY(files.rename(join(dir, name),
+                              join(dir, std::string(kPrefix) + std::to_string(*replaced))));
+    else if (replaced || (name.starts_with(kTemporary) && name.ends_with(kSuffix)))
       TROUPE_TRY(files.remove_dir(join(dir, name)));
+  }
   return ok_status();
 }
 
@@ -263,6 +281,11 @@ Expected<CheckpointData> read_verified(FileSystem& files, const std::string& pat
       all.data.tensors.emplace(file.tensors[i].name, read[i]);
   }
   return std::move(all.data);
+}
+
+// Of a checkpoint that was read. What cannot be read now may be whole.
+bool is_damage(const Status& status) {
+  return status.code() == Code::data_loss || status.code() == Code::not_found;
 }
 
 std::string in_checkpoint(const std::string& path) { return "in the checkpoint '" + path + "'"; }
@@ -379,8 +402,7 @@ Expected<CheckpointDraft> CheckpointDraft::begin(const std::string& dir, FileSys
   const auto begun = [&]() -> Status {
     TROUPE_TRY(files.make_dir(draft.temporary_));
     draft.over_ = false;
-    std::random_device random;
-    draft.token_ = std::to_string((std::uint64_t(random()) << 32) | random());
+    draft.token_ = random_text();
     TROUPE_TRY(auto file, files.create(join(draft.temporary_, kToken)));
     return file->append(std::as_bytes(std::span(draft.token_)));
   };
@@ -435,11 +457,23 @@ Status CheckpointDraft::finish_folder(const CheckpointData& data,
 
 Status CheckpointDraft::move_into_place(const std::string& path) {
   TROUPE_TRY(const auto names, files_->list(dir_));
-  const bool replace =
+  const bool there =
       std::find(names.begin(), names.end(), path.substr(dir_.size() + 1)) != names.end();
-  if (replace) TROUPE_TRY(files_->list(path).status());  // fails if it is not a directory
-  TROUPE_TRY(replace ? files_->exchange(temporary_, path) : files_->rename(temporary_, path));
+  if (there) TROUPE_TRY(files_->list(path).status());  // fails if it is not a directory
+  TROUPE_TRY(there ? replace(path) : files_->rename(temporary_, path));
   return files_->sync_dir(dir_);
+}
+
+// Where names cannot be swapped there is a moment without the checkpoint, in which readers find the
+// old one by its other name.
+Status CheckpointDraft::replace(const std::string& path) {
+  const Status swapped = files_->exchange(temporary_, path);
+  if (swapped.code() != Code::unimplemented) return swapped;
+  const std::string old = join(dir_, replaced_name(path.substr(dir_.size() + 1)));
+  TROUPE_TRY(files_->rename(path, old));
+  const Status moved = files_->rename(temporary_, path);
+  if (!moved.ok()) (void)files_->rename(old, path);
+  return moved;
 }
 
 Expected<CheckpointInfo> CheckpointDraft::finish(const CheckpointData& data,
@@ -481,8 +515,11 @@ Expected<CheckpointInfo> write_checkpoint(const std::string& dir, const Checkpoi
 Expected<std::vector<CheckpointInfo>> list_checkpoints(const std::string& dir, FileSystem& files) {
   TROUPE_TRY(auto names, files.list(dir));
   std::vector<CheckpointInfo> out;
-  for (const std::string& name : names)
+  for (const std::string& name : names) {
     if (auto step = step_of(name)) out.push_back({*step, join(dir, name)});
+    if (auto step = replaced_step_of(name); step && !has_step(names, *step))
+      out.push_back({*step, join(dir, name)});
+  }
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
   return out;
 }
@@ -498,10 +535,26 @@ Expected<CheckpointInfo> latest_checkpoint(const std::string& dir, FileSystem& f
   for (auto info = all.rbegin(); info != all.rend(); ++info) {
     Status status = verify_checkpoint(info->path, files);
     if (status.ok()) return *info;
+    if (!is_damage(status)) return status;
     TROUPE_LOG(warning, "serialization/checkpoint", "passed over: " + status.text());
     reasons += "; " + status.text();
   }
   return not_found("no checkpoint that is whole in '" + dir + "'" + reasons);
+}
+
+Status check_is_latest(const std::string& dir, std::uint64_t step, FileSystem& files) {
+  TROUPE_TRY(const auto all, list_checkpoints(dir, files));
+  for (const CheckpointInfo& other : all) {
+    if (other.step <= step) continue;
+    Status status = verify_checkpoint(other.path, files);
+    if (status.ok())
+      return failed_precondition("'" + other.path + "' is of a later step than " +
+                                 std::to_string(step) +
+                                 ", so it would be restored instead: go on from it, or write to "
+                                 "another folder");
+    if (!is_damage(status)) return status;
+  }
+  return ok_status();
 }
 
 Expected<StoredCheckpoint> open_checkpoint(const std::string& path, FileSystem& files) {

@@ -112,6 +112,7 @@ class CheckpointDraft {
   Status finish_folder(const CheckpointData& data, std::vector<CheckpointFile> shards,
                        const CheckpointOptions& options);
   Status move_into_place(const std::string& path);
+  Status replace(const std::string& path);
 
   FileSystem* files_;
   std::string dir_, temporary_, token_;
@@ -146,8 +147,14 @@ Expected<std::vector<CheckpointInfo>> list_checkpoints(const std::string& dir,
 // changed; not_found if there is no checkpoint.
 Status verify_checkpoint(const std::string& path, FileSystem& files = disk());
 
-// The checkpoint of the highest step that verifies. not_found, with the reasons, if none does.
+// The checkpoint of the highest step that verifies. Damaged ones are passed over; not_found, with
+// the reasons, if all are. One that cannot be read now (no permission, too many open files) or is
+// of a later format is that error: it may be whole, and an older one would lose what came after it.
 Expected<CheckpointInfo> latest_checkpoint(const std::string& dir, FileSystem& files = disk());
+
+// failed_precondition if latest_checkpoint() would pass over one of this step, because `dir` has
+// one of a higher step that verifies.
+Status check_is_latest(const std::string& dir, std::uint64_t step, FileSystem& files = disk());
 
 // Verifies, and reads all but the shards. In formats before 6 it reads the tensors, too, and
 // `files` is empty.

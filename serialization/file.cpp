@@ -12,6 +12,9 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <random>
+
+#include "core/name.hpp"
 
 namespace troupe {
 namespace {
@@ -21,6 +24,8 @@ Status failed(std::string_view what, const std::string& path, int error) {
   switch (error) {
     case ENOENT:
       return not_found(text);
+    case EIO:
+      return data_loss(text);
     case EEXIST:
       return already_exists(text);
     case ENOSPC:
@@ -111,6 +116,7 @@ class DiskReader : public ReadableFile {
 class Disk : public FileSystem {
  public:
   Expected<std::unique_ptr<WritableFile>> create(const std::string& path) override {
+    TROUPE_TRY(check_path(path));
     Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (fd.get() < 0) return failed("create", path);
     return std::unique_ptr<WritableFile>(new DiskWriter(std::move(fd), path));
@@ -118,8 +124,9 @@ class Disk : public FileSystem {
 
   // O_NONBLOCK: opening a pipe without a writer would block.
   Expected<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
+    TROUPE_TRY(check_path(path));
     Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (fd.get() < 0) return failed("open", path);
+    if (fd.get() < 0) return failed("open", path, errno == ENOTDIR ? ENOENT : errno);
     struct stat info;
     if (::fstat(fd.get(), &info) != 0) return failed("look at", path);
     if (!S_ISREG(info.st_mode)) return failed_precondition("'" + path + "' is no regular file");
@@ -128,6 +135,7 @@ class Disk : public FileSystem {
   }
 
   Status make_dirs(const std::string& path) override {
+    TROUPE_TRY(check_path(path));
     for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
       std::string part = path.substr(0, at);
       Status made = make_dir(part);
@@ -148,7 +156,10 @@ class Disk : public FileSystem {
   }
   Status exchange(const std::string& a, const std::string& b) override {
     int done = ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE);
-    return done == 0 ? ok_status() : failed("replace", b);
+    if (done == 0) return ok_status();
+    if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)
+      return unimplemented("cannot swap '" + a + "' and '" + b + "' on this file system");
+    return failed("replace", b);
   }
   Status sync_dir(const std::string& path) override {
     Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -156,6 +167,7 @@ class Disk : public FileSystem {
     return ok_status();
   }
   Expected<std::vector<std::string>> list(const std::string& path) override {
+    TROUPE_TRY(check_path(path));
     std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()), &::closedir);
     if (!dir) return failed("list", path);
     std::vector<std::string> out;
@@ -179,6 +191,7 @@ class Disk : public FileSystem {
     return ::rmdir(path.c_str()) == 0 ? ok_status() : failed("remove", path);
   }
   Expected<std::string> place_of(const std::string& path) override {
+    TROUPE_TRY(check_path(path));
     struct stat info;
     if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
       return failed_precondition("'" + path + "' is " + kind_of(info.st_mode) +
@@ -245,13 +258,25 @@ Status put_in_place(FileSystem& files, const std::string& written, const std::st
 
 Status write_file(FileSystem& files, const std::string& path,
                   FunctionRef<Status(WritableFile&)> write) {
-  // The name is unique to this write: others may write the same file concurrently.
+  // The name is unique to this write: others may write the same file concurrently, also on other
+  // machines, whose processes have the same numbers.
   static std::atomic<std::uint64_t> writes{0};
+  static const std::string process = random_text();
   TROUPE_TRY(const std::string place, files.place_of(path));
-  const std::string written = name_beside(
-      place, std::to_string(getpid()) + "." + std::to_string(writes.fetch_add(1)) + ".tmp");
+  const std::string written = name_beside(place, process + "." + std::to_string(getpid()) + "." +
+                                                     std::to_string(writes.fetch_add(1)) + ".tmp");
   TROUPE_TRY(write_synced(files, written, write));
   return put_in_place(files, written, place);
+}
+
+std::string random_text() {
+  std::random_device random;
+  return std::to_string((std::uint64_t(random()) << 32) | random());
+}
+
+std::string place_to_read(FileSystem& files, const std::string& path) {
+  auto place = files.place_of(path);
+  return place.ok() ? *std::move(place) : path;
 }
 
 Expected<std::vector<std::byte>> read_file(FileSystem& files, const std::string& path,

@@ -32,8 +32,9 @@ class ReadableFile {
 };
 
 // Errors: not_found, already_exists, resource_exhausted (the disk or a quota is full),
-// failed_precondition (no permission, read-only, not empty, a link instead of a file), else
-// internal; they name the path. Calls may come from any thread.
+// invalid_argument (a path with a NUL), failed_precondition (no permission, read-only, not empty, a
+// link instead of a file), data_loss (the device fails), else internal; they name the path. Calls
+// may come from any thread.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -46,7 +47,7 @@ class FileSystem {
   virtual Status make_dir(const std::string& path) = 0;  // an existing one is already_exists
   // Replaces an existing file, or an empty directory by a directory.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
-  // Swaps two names in one step.
+  // Swaps two names in one step. unimplemented where the file system cannot, as NFS and CIFS.
   virtual Status exchange(const std::string& a, const std::string& b) = 0;
   // Makes creations, renames and removals in this directory durable.
   virtual Status sync_dir(const std::string& path) = 0;
@@ -78,6 +79,13 @@ Status put_in_place(FileSystem& files, const std::string& written, const std::st
 
 // A temporary name for a file that becomes `path`, in the same directory: ".FILE.SUFFIX".
 std::string name_beside(const std::string& path, const std::string& suffix);
+
+// A random number of 64 bits, as text, for names that are unique on all machines.
+std::string random_text();
+
+// The path to read for `path`, whose links are followed as write_file() follows them. Where they
+// lead nowhere it is `path` itself: opening that says why.
+std::string place_to_read(FileSystem& files, const std::string& path);
 
 // The whole file; resource_exhausted if it is longer than `most`.
 Expected<std::vector<std::byte>> read_file(FileSystem& files, const std::string& path,

@@ -21,8 +21,7 @@ Status write_graph(const std::string& path, const GraphDef& graph, FileSystem& f
 }
 
 Expected<GraphDef> read_graph(const std::string& path, FileSystem& files) {
-  const auto place = files.place_of(path);  // links are followed, as by write_graph()
-  TROUPE_TRY(auto bytes, read_file(files, place.ok() ? *place : path, kMaxGraphFile));
+  TROUPE_TRY(auto bytes, read_file(files, place_to_read(files, path), kMaxGraphFile));
   auto graph = detail::parse<schema::Graph>(
       bytes, [](schema::Graph::Reader in) { return detail::read(in); });
   if (!graph.ok()) return data_loss("'" + path + "' is no graph: " + graph.status().text());

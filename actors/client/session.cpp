@@ -23,6 +23,7 @@
 #include "core/uncaught.hpp"
 #include "graph/node_query.hpp"
 #include "serialization/checkpoint.hpp"
+#include "serialization/checkpoint_lock.hpp"
 #include "serialization/safetensors.hpp"
 
 namespace troupe {
@@ -400,6 +401,8 @@ Status Session::check_state_within(std::size_t nodes) const {
 Expected<std::string> Session::try_save_job(const std::string& dir, const SaveJobOptions& options) {
   TROUPE_TRY(may_wait(*core_, "Session::save_job"));
   return in_some_runtime(core_, [&]() -> Expected<std::string> {
+    TROUPE_TRY(disk().make_dirs(dir));
+    TROUPE_TRY(const CheckpointLock lock, CheckpointLock::take(dir));
     TROUPE_TRY(CheckpointDraft draft, CheckpointDraft::begin(dir));
     TROUPE_TRY(PendingState pending,
                start_state(std::filesystem::absolute(draft.folder()), draft.token(), false));
@@ -407,6 +410,7 @@ Expected<std::string> Session::try_save_job(const std::string& dir, const SaveJo
     if (written.state.committed == 0)
       return failed_precondition("nothing was committed yet: there is no state to save");
     CheckpointData data = checkpoint_of(std::move(written.state));
+    TROUPE_TRY(check_is_latest(dir, data.step));
     TROUPE_TRY(const CheckpointInfo info,
                draft.finish(data, std::move(written.shards), {.keep = options.keep}));
     return info.path;
@@ -547,8 +551,7 @@ Status Session::try_save(const std::string& path, const std::vector<Variable>& v
 
 Status Session::try_restore(const std::string& path, const RestoreFileOptions& options) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::restore"));
-  const auto place = disk().place_of(path);  // links are followed, as by save()
-  TROUPE_TRY(const Safetensors content, read_safetensors(place.ok() ? *place : path));
+  TROUPE_TRY(const Safetensors content, read_safetensors(place_to_read(disk(), path)));
   TROUPE_TRY(const std::vector<VariableRead> wanted, options.only.empty()
                                                          ? state_reads(core_->graph.def())
                                                          : reads_of(*core_, options.only));

@@ -275,7 +275,8 @@ class Session {
   // Writes this state as the checkpoint DIR/ckpt-N, where N is the commit number, and returns its
   // path. The write is atomic (serialization/checkpoint.hpp). The checkpoint can be restored with
   // other devices and another number of workers. Errors: those of try_state(), failed_precondition
-  // before the first commit, resource_exhausted if the disk is full.
+  // before the first commit or where `dir` has an intact checkpoint of a later commit, which
+  // restore_job() would take instead; resource_exhausted if the disk is full.
   std::string save_job(const std::string& dir, const SaveJobOptions& options = {}) {
     return value_or_throw(try_save_job(dir, options));
   }

@@ -1,19 +1,14 @@
 #include "actors/job/job.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -38,6 +33,7 @@
 #include "core/stop_signal.hpp"
 #include "core/utf8.hpp"
 #include "serialization/checkpoint.hpp"
+#include "serialization/checkpoint_lock.hpp"
 #include "serialization/summary_writer.hpp"
 
 namespace troupe {
@@ -90,36 +86,6 @@ void warn_of_profile(const CheckpointHeader& header) {
                          "from those of a run without a stop",
                          header.numeric_profile, here));
 }
-
-}  // namespace
-
-// One Job at a time writes into a folder: each removes what the other has begun.
-class Job::Lock {
- public:
-  static Expected<std::unique_ptr<Lock>> take(const std::string& dir) {
-    const std::string path = dir + "/.lock";
-    std::unique_ptr<Lock> lock(new Lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)));
-    if (lock->file_ < 0)
-      return failed_precondition(fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
-    if (flock(lock->file_, LOCK_EX | LOCK_NB) == 0) return lock;
-    if (errno == EWOULDBLOCK)
-      return failed_precondition(
-          fmt::format("another job writes its checkpoints into '{}' now", dir));
-    TROUPE_LOG(warning, "job", fmt::format("cannot lock '{}': {}", path, std::strerror(errno)));
-    return lock;  // a file system without locks
-  }
-  ~Lock() {
-    if (file_ >= 0) close(file_);
-  }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
- private:
-  explicit Lock(int file) : file_(file) {}
-  const int file_;
-};
-
-namespace {
 
 // What wakes serve(). Shared with whoever may ring when the job is gone.
 class Bell {
@@ -202,7 +168,7 @@ struct Job::State {
   JobPosition position;
   Checkpoints checkpoints;
   std::unique_ptr<ProgressPage> page;      // for whoever looks; null: nobody asked
-  std::unique_ptr<Lock> lock;              // of options.dir
+  std::optional<CheckpointLock> lock;      // of options.dir
   std::optional<SummaryWriter> summaries;  // with options.logdir
   Status told_of_summaries;
   std::int64_t told_speed = 0;  // the last step with a speed among the summaries
@@ -311,7 +277,7 @@ void Job::State::begin() {
   std::string path;
   if (!options.dir.empty()) {
     throw_if_error(disk().make_dirs(options.dir));  // before hours of computing
-    lock = value_or_throw(Lock::take(options.dir));
+    lock.emplace(value_or_throw(CheckpointLock::take(options.dir)));
     // What cannot be listed is no empty folder: the job would begin anew beside its checkpoints.
     if (!value_or_throw(list_checkpoints(options.dir)).empty())
       path = value_or_throw(latest_checkpoint(options.dir)).path;
@@ -616,7 +582,11 @@ void Job::State::write_behind() {
   if (status.code() == Code::unavailable) throw Error(status);
   if (status.ok()) try {
       durable().taking(writing_commit);
-      return writing.begin(*std::move(write), bell);
+      const bool replaces = writing_keeps && checkpoints.have(position.step);
+      writing.begin(*std::move(write), bell);
+      // Once the checkpoint to which the session goes back is replaced, it goes back to the new
+      // one.
+      return replaces ? wait() : void();
     } catch (const std::system_error& error) {  // no thread
       status = resource_exhausted(error.what());
     }

@@ -189,7 +189,6 @@ class Job {
   int exit_code() const;
 
  private:
-  class Lock;
   struct State;
   bool next();
   void step_over();

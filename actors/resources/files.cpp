@@ -87,8 +87,7 @@ Status Files::save(const AttemptId& attempt, const Item& item) {
 
 Expected<std::vector<Tensor>> Files::restore(const AttemptId& attempt, const Item& item) const {
   TROUPE_TRY(std::string path, path_of(item.operands[0]));
-  const auto place = files_.place_of(path);
-  std::string from = place.ok() ? *place : path;
+  std::string from = place_to_read(files_, path);
   if (const SavedFiles* log = find_log(attempt))
     for (const auto& [key, file] : log->files)
       if (file.path == path) from = file.written;

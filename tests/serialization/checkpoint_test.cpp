@@ -509,6 +509,32 @@ TEST_CASE("a full disk at any call leaves the older checkpoints and nothing else
   }
 }
 
+TEST_CASE("a checkpoint is replaced where names cannot be swapped, and nothing is left") {
+  FaultyFiles files(1);
+  files.swaps = false;
+  REQUIRE(write_checkpoint("d", data_of(1), {}, files).ok());
+  files.bytes("d/ckpt-1/manifest.json").pop_back();
+  REQUIRE(!read_checkpoint("d/ckpt-1", files).ok());
+  REQUIRE(write_checkpoint("d", data_of(1), {}, files).ok());
+  CHECK(same_data(*read_checkpoint("d/ckpt-1", files), data_of(1)));
+  CHECK(files.list("d").value() == std::vector<std::string>{"ckpt-1"});
+}
+
+TEST_CASE("a checkpoint that cannot be read now is not passed over for an older one") {
+  Quiet quiet;
+  TemporaryDir dir;
+  for (CommitNumber step : {1, 2}) REQUIRE(write_checkpoint(dir.path(), data_of(step)).ok());
+  const std::string shard = dir.path("ckpt-2/shard-00000.safetensors");
+  std::filesystem::rename(shard, shard + "2");
+  std::filesystem::create_symlink(shard + "2", shard);  // which are not followed
+  const Status refused = latest_checkpoint(dir.path()).status();
+  CHECK(refused.code() == Code::failed_precondition);
+  CHECK_MESSAGE(refused.message().find(shard) != std::string::npos, refused.text());
+  // What is not there at all is damaged.
+  std::filesystem::remove(shard);
+  CHECK(latest_step(dir.path()) == 1);
+}
+
 TEST_CASE("a crash at any call leaves the newest complete checkpoint") {
   Quiet quiet;
   std::uint64_t seed = std::random_device{}();
@@ -519,6 +545,7 @@ TEST_CASE("a crash at any call leaves the newest complete checkpoint") {
     for (std::uint64_t variant = 0; variant < 8; ++variant, ++crashes) {
       INFO("call " << call << " variant " << variant);
       FaultyFiles files(seed + variant * 1000 + std::uint64_t(call));
+      files.swaps = variant % 2 == 0;
       REQUIRE(write_checkpoint("d", data_of(1), {}, files).ok());
       CommitNumber promised = 1;
       files.crash_at(files.calls() + call);

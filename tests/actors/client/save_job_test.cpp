@@ -13,6 +13,7 @@
 #include "ops/api/math.hpp"
 #include "ops/data/data.hpp"
 #include "serialization/checkpoint.hpp"
+#include "serialization/checkpoint_lock.hpp"
 #include "tests/actors/support/sessions.hpp"
 #include "tests/serialization/temporary.hpp"
 
@@ -136,6 +137,50 @@ TEST_CASE("a job's variables are named by container and name, whatever their nod
   const Status twice = s.try_state().status();
   CHECK(twice.code() == Code::already_exists);
   CHECK_MESSAGE(twice.message().find("'one/x'") != std::string::npos, twice.text());
+}
+
+TEST_CASE("a job is not saved where a checkpoint of another would be restored instead") {
+  const TemporaryDir dir;
+  std::string later;
+  const auto saved_after = [&](int puts) {
+    SavedRun run(0);
+    run.s->init();
+    for (int i = 0; i < puts; ++i) run.put(1);
+    return run.s->try_save_job(dir.path());
+  };
+  REQUIRE((later = value_or_throw(saved_after(5))).ends_with("/ckpt-6"));
+  const auto names = dir.names();
+  const Status refused = saved_after(2).status();
+  CHECK(refused.code() == Code::failed_precondition);
+  CHECK_MESSAGE(refused.message().find("ckpt-6' is of a later step than 3") != std::string::npos,
+                refused.text());
+  CHECK(dir.names() == names);
+  REQUIRE(saved_after(5).ok());  // the same step: it is replaced
+  // One that is damaged is passed over, so that a job which restored an earlier one goes on.
+  std::filesystem::remove(later + "/manifest.json");
+  const auto earlier = saved_after(2);
+  REQUIRE_MESSAGE(earlier.ok(), earlier.status().text());
+  SavedRun run(0);
+  run.s->restore_job(dir.path());
+  CHECK(run.s->committed() == 3);
+}
+
+TEST_CASE("a job is not saved while another writer is at work in the folder") {
+  const TemporaryDir dir;
+  SavedRun run(0);
+  run.s->init();
+  {
+    const CheckpointLock other = value_or_throw(CheckpointLock::take(dir.path()));
+    const CheckpointDraft draft = value_or_throw(CheckpointDraft::begin(dir.path()));
+    const Status refused = run.s->try_save_job(dir.path()).status();
+    CHECK(refused.code() == Code::failed_precondition);
+    CHECK_MESSAGE(
+        refused.message().find("somebody else writes checkpoints into") != std::string::npos,
+        refused.text());
+    CHECK(check_draft(disk(), draft.folder(), draft.token()).ok());
+  }
+  const auto saved = run.s->try_save_job(dir.path());
+  CHECK_MESSAGE(saved.ok(), saved.status().text());
 }
 
 TEST_CASE("a queue is restored where the steps that use it are, which come later") {

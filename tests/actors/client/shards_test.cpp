@@ -70,7 +70,7 @@ TEST_CASE("each process writes the variables that it has, and reads those that i
     // The second one leaves nothing of the first behind but the checkpoint.
     s.save_job(dir.path("job"));
     for (const std::string& name : dir.names("job"))
-      CHECK_MESSAGE((name == "ckpt-2" || name == "ckpt-3"), name);
+      CHECK_MESSAGE((name == ".lock" || name == "ckpt-2" || name == "ckpt-3"), name);
   }
   for (int tasks : {0, 1, 2, 3}) {
     INFO(tasks << " workers");

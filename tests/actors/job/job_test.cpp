@@ -404,7 +404,7 @@ TEST_CASE("a folder has one job at a time") {
   {
     Job job(a.session, in(dir.path("job"), 1));
     CHECK_THROWS_WITH_AS(Job(b.session, in(dir.path("job"), 1)),
-                         doctest::Contains("another job writes its checkpoints into"), Error);
+                         doctest::Contains("somebody else writes checkpoints into"), Error);
   }
   Job job(b.session, in(dir.path("job"), 1));
 }
