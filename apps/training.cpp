@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -101,6 +100,7 @@ Status Training::begin() {
                       dir, old->back().path));
   }
   job_ = std::make_unique<Job>(*session_, job_options());
+  if (!dir.empty()) TROUPE_TRY(JobFolder::claim(dir));
   result_.checkpoint = job_->checkpoint();
   if (job_->resumed() && options_.checkpointed) options_.checkpointed(result_.checkpoint, {});
   TROUPE_TRY(const JobPlace place, session_->try_place());
@@ -270,14 +270,7 @@ void TrainOptions::go_on(const std::string& dir) {
   if (own) checkpoint_often = checkpoint_steps == 0 && checkpoint_seconds == 0;
   const auto old = list_checkpoints(checkpoint_dir);
   const bool there = old.ok() && !old->empty();
-  const auto folder_of = [](const std::string& path) {
-    std::error_code none;
-    return std::filesystem::weakly_canonical(path, none);
-  };
-  const std::string written = JobFolder::position(JobFolder::of_this_process()).checkpoint;
-  resume = there &&
-           (own || resume ||
-            (!written.empty() && folder_of(written).parent_path() == folder_of(checkpoint_dir)));
+  resume = there && (own || resume || JobFolder::claims(checkpoint_dir));
 }
 
 bool learns_text(const TrainOptions& options) { return options.example == "char-lstm"; }

@@ -18,6 +18,9 @@
 #include <utility>
 
 #include "actors/job/json_text.hpp"
+#include "actors/processes/proc.hpp"
+#include "core/descriptor.hpp"
+#include "core/log.hpp"
 #include "serialization/checkpoint.hpp"
 
 namespace troupe {
@@ -82,6 +85,10 @@ Expected<std::unique_ptr<JobFolder>> JobFolder::open(const std::string& path) {
   if (!folder->is_there())
     return failed_precondition(fmt::format("somebody removed '{}' at this moment", path));
   if (chmod(folder->path_.c_str(), 0700) != 0) return cannot("close to others", path, errno);
+  const std::string holder = fmt::format("{} {}\n", getpid(), start_of(getpid()));
+  if (ftruncate(folder->lock_, 0) != 0 ||
+      pwrite(folder->lock_, holder.data(), holder.size(), 0) != ssize_t(holder.size()))
+    return cannot("write", lock, errno);
   folder->log_ = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (folder->log_ < 0) return cannot("open", log, errno);
   return folder;
@@ -125,11 +132,41 @@ void JobFolder::tell_position(const Position& position) {
   const std::string path = folder + "/" + kPosition, draft = fmt::format("{}.{}", path, getpid());
   const std::string text = json_text(
       nlohmann::ordered_json{{"step", position.step}, {"checkpoint", position.checkpoint}});
-  const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0) return;
-  const bool written = ::write(file, text.data(), text.size()) == ssize_t(text.size());
-  close(file);
-  if (!written || rename(draft.c_str(), path.c_str()) != 0) unlink(draft.c_str());
+  const Descriptor file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (file && ::write(file.get(), text.data(), text.size()) == ssize_t(text.size()) &&
+      rename(draft.c_str(), path.c_str()) == 0)
+    return;
+  // Whoever looks, and the budget of restarts, take the job to be where it was before.
+  TROUPE_LOG(warning, "job", fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
+  unlink(draft.c_str());
+}
+
+namespace {
+
+// A line for each folder.
+std::string claims_of(const std::string& folder) { return read_text(folder + "/claims"); }
+
+// As others name it, too.
+std::string line_of(const std::string& dir) {
+  std::error_code none;
+  return std::filesystem::weakly_canonical(dir, none).string() + "\n";
+}
+
+}  // namespace
+
+Status JobFolder::claim(const std::string& dir) {
+  const std::string folder = of_this_process();
+  if (folder.empty() || claims(dir)) return ok_status();
+  const std::string text = claims_of(folder) + line_of(dir);
+  return write_file(disk(), folder + "/claims",
+                    [&](WritableFile& file) { return file.append(std::as_bytes(std::span(text))); })
+      .in("noting whose the checkpoints in '" + dir + "' are");
+}
+
+bool JobFolder::claims(const std::string& dir) {
+  const std::string folder = of_this_process();
+  return !folder.empty() &&
+         ("\n" + claims_of(folder)).find("\n" + line_of(dir)) != std::string::npos;
 }
 
 JobProgress* ProgressPage::map(const std::string& folder, bool write) {

@@ -78,6 +78,12 @@ class JobFolder {
   static Position position(const std::string& folder);
   // Reports to the supervisor of this process, if there is one, that a checkpoint is written.
   static void tell_position(const Position& position);
+  // Notes durably that checkpoints in `dir`, outside of the folder of this process's supervisor,
+  // are its job's, so that a later life goes on from them. Without a supervisor it does nothing.
+  // Before the first one is written, as a life may end at any moment.
+  static Status claim(const std::string& dir);
+  // Whether a life of this process's job has claimed `dir`.
+  static bool claims(const std::string& dir);
 
   struct LastError {
     std::string code, report;  // empty: there is none

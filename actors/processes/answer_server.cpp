@@ -26,6 +26,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostClients = 32;      // at one time; the longest silent one makes room
 constexpr std::chrono::seconds kPatience{2};  // with a client that does not send, or does not read
+// Without descriptors or memory for one more, which stays in the backlog.
+constexpr std::chrono::milliseconds kLookAgain{100};
 
 // One who asks.
 struct Client {
@@ -57,13 +59,18 @@ struct AnswerServer::State {
   const Descriptor listening;
   const Options options;
   const Descriptor woken{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  std::list<Client> clients;  // the oldest first
+  std::list<Client> clients;        // the oldest first
+  Clock::time_point accept_from{};  // else looking would only spin
   std::thread thread;
 };
 
 void AnswerServer::State::accept_one() {
   const int socket = accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (socket < 0) return;
+  if (socket < 0) {
+    const bool gone = errno == EAGAIN || errno == ECONNABORTED || errno == EINTR;
+    if (!gone) accept_from = Clock::now() + kLookAgain;
+    return;
+  }
   if (clients.size() >= kMostClients) {
     const auto silent = std::find_if(clients.begin(), clients.end(),
                                      [](const Client& each) { return !each.asked; });
@@ -112,8 +119,10 @@ void AnswerServer::State::answer_all() {
 
 void AnswerServer::State::serve() {
   for (;;) {
-    std::vector<pollfd> wanted = {{woken.get(), POLLIN, 0}, {listening.get(), POLLIN, 0}};
-    Clock::time_point until = Clock::now() + std::chrono::hours(1);
+    const bool accepts = Clock::now() >= accept_from;
+    std::vector<pollfd> wanted = {{woken.get(), POLLIN, 0},
+                                  {listening.get(), short(accepts ? POLLIN : 0), 0}};
+    Clock::time_point until = accepts ? Clock::now() + std::chrono::hours(1) : accept_from;
     for (const Client& each : clients) {
       wanted.push_back({each.socket, short(each.asked ? POLLOUT : POLLIN), 0});
       until = std::min(until, each.until);

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "actors/processes/children.hpp"
@@ -13,6 +14,10 @@ namespace troupe {
 // The processes that any thread of `pid` has started and that were not waited for, by ascending
 // number. Empty: there are none, or `pid` is gone.
 std::vector<pid_t> children_of(pid_t pid);
+
+// When `pid` was started, in ticks since the machine was: with it a number names one process for
+// good. 0: there is none.
+std::uint64_t start_of(pid_t pid);
 
 // Waits for a child's end, as waitid() names it; code -1 if it was waited for elsewhere.
 ChildEnd wait_for_end(idtype_t type, id_t id);

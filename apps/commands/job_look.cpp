@@ -17,6 +17,7 @@
 
 #include "actors/job/control_socket.hpp"
 #include "actors/job/job_folder.hpp"
+#include "actors/processes/proc.hpp"
 #include "core/number.hpp"
 #include "serialization/file.hpp"
 
@@ -78,10 +79,19 @@ std::vector<ProcessLook> process_tree(pid_t pid) {
   return all;
 }
 
-// By the kernel's list: to try the lock would keep a supervisor from it.
+// Who took the lock wrote down its number and start. To try the lock would keep a supervisor from
+// it. In a container it has another number there than here, which the kernel's list knows; but the
+// list names who took a lock that its children have now, and on btrfs another device than stat()
+// does.
 pid_t supervisor_of(const std::string& folder) {
+  const std::string path = folder + "/" + JobFolder::kLock, holder = text_of_file(path);
+  const auto noted = words_of(std::string_view(holder).substr(0, holder.find('\n')));
+  if (noted.size() != 2) return 0;
+  const auto start = parse_number<std::uint64_t>(noted[1]).value_or(0);
+  const auto is_it = [&](pid_t pid) { return pid > 0 && start != 0 && start_of(pid) == start; };
+  if (const auto pid = parse_number<pid_t>(noted[0]).value_or(0); is_it(pid)) return pid;
   struct stat file {};
-  if (stat((folder + "/" + JobFolder::kLock).c_str(), &file) != 0) return 0;
+  if (stat(path.c_str(), &file) != 0) return 0;
   const std::string wanted =
       fmt::format("{:02x}:{:02x}:{}", major(file.st_dev), minor(file.st_dev), file.st_ino);
   std::ifstream locks("/proc/locks");
@@ -89,8 +99,8 @@ pid_t supervisor_of(const std::string& folder) {
     // 1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF
     const auto words = words_of(line);
     if (words.size() < 6 || words[1] != "FLOCK" || words[5] != wanted) continue;
-    const pid_t holder = parse_number<pid_t>(words[4]).value_or(0);
-    return holder > 0 && kill(holder, 0) == 0 ? holder : 0;
+    const pid_t pid = parse_number<pid_t>(words[4]).value_or(0);
+    return is_it(pid) ? pid : 0;
   }
   return 0;
 }

@@ -5,12 +5,15 @@
 #include <netinet/in.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -30,6 +33,7 @@
 #include "apps/commands/print.hpp"
 #include "core/coarse_clock.hpp"
 #include "core/descriptor.hpp"
+#include "serialization/file.hpp"
 
 namespace troupe {
 namespace {
@@ -221,7 +225,7 @@ int ProgramRun::run() {
   const Status over = supervisor_->run();
   if (!told_of_stop_) manager_.tell("STOPPING=1");
   if (const int signal = supervisor_->stopped_by(); signal != 0) {
-    const bool asked = may_pass(end_) || code_of(end_) > 128;
+    const bool asked = life_ == 0 || may_pass(end_) || code_of(end_) > 128;
     return asked ? 128 + signal : code_of(end_);
   }
   if (!over.ok() && !ended_.empty() && ended_.front().first != kProgram) {
@@ -246,21 +250,24 @@ int ProgramRun::run() {
   return code_of(end_);
 }
 
-// A secret of the job's own, made once.
+// A secret of the job's own, made once. What a supervisor that was killed left half made has
+// another name.
 Expected<std::string> own_secret(const JobFolder& folder) {
-  const std::string path = folder.path() + "/secret";
+  const std::string path = folder.path() + "/secret", draft = path + ".new";
+  if (struct stat there{}; stat(path.c_str(), &there) == 0 && there.st_size > 0) {
+    TROUPE_TRY(read_secret(path).status());
+    return path;
+  }
   std::array<unsigned char, 32> bytes;
   if (getrandom(bytes.data(), bytes.size(), 0) != ssize_t(bytes.size()))
     return failed_precondition("this machine has no random bytes for a secret");
   std::string text;
   for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file >= 0) {
-    const bool written = ::write(file, text.data(), text.size()) == ssize_t(text.size());
-    close(file);
-    if (!written) unlink(path.c_str());
-  }
-  TROUPE_TRY(read_secret(path).status());
+  const Descriptor file(open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file || ::write(file.get(), text.data(), text.size()) != ssize_t(text.size()) ||
+      fsync(file.get()) != 0)
+    return failed_precondition(fmt::format("cannot write '{}': {}", draft, std::strerror(errno)));
+  TROUPE_TRY(put_in_place(disk(), draft, path));
   return path;
 }
 

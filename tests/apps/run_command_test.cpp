@@ -1,18 +1,26 @@
 // `troupe run`: a program that is killed at any moment lives again, and its job ends with the bits
 // of one that nobody disturbed.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
+#include "actors/processes/proc.hpp"
+#include "apps/commands/job_look.hpp"
+#include "core/descriptor.hpp"
 #include "tests/apps/command.hpp"
 #include "tests/apps/folder.hpp"
 #include "tests/apps/job_processes.hpp"
 #include "tests/apps/running_command.hpp"
 
 namespace fs = std::filesystem;
+using namespace troupe;
 using namespace troupe::test;
 
 namespace {
@@ -170,11 +178,11 @@ TEST_CASE("a group that is ended loses no checkpoint, and a named folder is gone
   // Its own folder, which a life of the job has written.
   const std::string train = " train mnist-softmax --examples 512 --threads 1 --output json";
   const auto whole = troupe_command(train + " --steps 400").json();
-  const Ended killed =
-      shell_command(troupe_program() + " run --job " + job + " -- sh -c 'if [ -e " + job +
-                    "/position.json ]; " + "then exec " + troupe_program() + train +
-                    " --steps 400 --checkpoint-dir " + mine + "; else " + troupe_program() + train +
-                    " --steps 60 --checkpoint-dir " + mine + "; kill -KILL $$; fi'");
+  const Ended killed = shell_command(
+      troupe_program() + " run --job " + job + " -- sh -c 'if [ -e " + mine + "/ckpt-60 ]; " +
+      "then exec " + troupe_program() + train + " --steps 400 --checkpoint-dir " + mine +
+      "; else " + troupe_program() + train + " --steps 60 --checkpoint-dir " + mine + "; rm " +
+      job + "/position.json; kill -KILL $$; fi'");  // before it had said how far it was
   CHECK_MESSAGE(killed.code == 0, killed.err);
   CHECK_MESSAGE(contains(killed.out, whole["params_sha256"].get<std::string>()), killed.out);
 
@@ -210,6 +218,48 @@ TEST_CASE("a signal to the supervisor ends its program, and what that leaves beh
     CHECK(run.end() == 128 + signal);
     CHECK(lives(job) == 1);
   }
+}
+
+TEST_CASE("a job whose supervisor is gone is not another process that has its number") {
+  Folder folder;
+  const std::string lock = folder.path + "/lock";
+  const auto held_by = [&](std::uint64_t start) {
+    std::ofstream(lock) << getpid() << ' ' << start << '\n';
+    return supervisor_of(folder.path);
+  };
+  const Descriptor file(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  REQUIRE(flock(file.get(), LOCK_EX) == 0);  // as a child that it left has it
+  CHECK(held_by(start_of(getpid())) == getpid());
+  CHECK(held_by(start_of(getpid()) - 1) == 0);
+  for (const char* nonsense : {"", "1", "x y", "-1 -1", "99999999999999999999 1"}) {
+    std::ofstream(lock) << nonsense;
+    CHECK(supervisor_of(folder.path) == 0);
+  }
+}
+
+TEST_CASE("a supervisor that is killed while it makes the secret of its workers makes another") {
+  Folder folder;
+  const std::string job = folder.path + "/job", run = "run --job " + job + " --workers 1 -- ";
+  REQUIRE(troupe_command("run --job " + job + " -- true").code == 0);
+  for (const char* half : {"/secret", "/secret.new"}) {
+    std::ofstream(job + half).close();
+    REQUIRE(chmod((job + half).c_str(), 0600) == 0);
+  }
+  const Ended ended = troupe_command(run + "true");
+  CHECK_MESSAGE(ended.code == 0, ended.err);
+  std::ifstream secret(job + "/secret");
+  std::string text;
+  std::getline(secret, text);
+  CHECK(text.size() == 64);
+}
+
+TEST_CASE("a supervisor that is asked to end before its program began says so by its code") {
+  Folder folder;
+  const Ended ended =
+      shell_command("env --block-signal=TERM sh -c 'kill -TERM $$; exec " + troupe_program() +
+                    " run --job " + folder.path + "/job -- touch " + folder.path + "/began'");
+  CHECK_MESSAGE(ended.code == 128 + SIGTERM, ended.err);
+  CHECK_FALSE(std::filesystem::exists(folder.path + "/began"));
 }
 
 TEST_CASE("an Error that leaves main ends the program by its code") {
