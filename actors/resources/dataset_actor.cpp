@@ -50,11 +50,12 @@ void tick_soon(DatasetSelf self) {
   self->send(self, Tick{});
 }
 
-Expected<std::vector<Tensor>> make(DatasetState& s, Pipeline& pipeline,
-                                   std::uint64_t position) try {
+Expected<std::vector<Tensor>> make(DatasetState& s, std::uint64_t position) try {
+  Expected<Pipeline>& pipeline = opened(s);
+  if (!pipeline.ok()) return pipeline.status();
   const FloatEnvironment as_in_kernels;
-  return pipeline.element(position,
-                          [&](std::uint64_t other) { return s.read_ahead->awaited(other); });
+  return pipeline->element(position,
+                           [&](std::uint64_t other) { return s.read_ahead->awaited(other); });
 } catch (const std::bad_alloc&) {
   return resource_exhausted("no memory for an element of a dataset");
 } catch (const std::length_error&) {
@@ -63,9 +64,7 @@ Expected<std::vector<Tensor>> make(DatasetState& s, Pipeline& pipeline,
 
 Expected<std::vector<Tensor>> element(DatasetState& s, std::uint64_t position) {
   if (auto made = s.ahead.extract(position); !made.empty()) return std::move(made.mapped());
-  Expected<Pipeline>& pipeline = opened(s);
-  if (!pipeline.ok()) return pipeline.status();
-  return make(s, *pipeline, position);
+  return make(s, position);
 }
 
 void serve(DatasetSelf self, const ResourceCall& message) {
@@ -86,9 +85,8 @@ void make_ahead(DatasetSelf self) {
   s.ticking = false;
   const auto next = s.read_ahead->next(s.ahead.size());
   if (!next || !s.pipeline || !s.pipeline->ok()) return;
-  Pipeline& pipeline = **s.pipeline;
-  if (auto end = pipeline.elements(); end && *next >= *end) return;
-  auto made = make(s, pipeline, *next);
+  if (auto end = (*s.pipeline)->elements(); end && *next >= *end) return;
+  auto made = make(s, *next);
   const bool ok = made.ok();
   // The end, or an error: reported when the element is requested.
   s.ahead.emplace(*next, std::move(made));

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "core/descriptor.hpp"
+#include "core/name.hpp"
 
 namespace troupe {
 
@@ -45,6 +46,7 @@ struct Identity {
 
 // The descriptor of a regular file, and its identity.
 Expected<std::pair<Descriptor, Identity>> open_regular(const std::string& path) {
+  TROUPE_TRY(check_path(path));
   // O_NONBLOCK: opening a pipe without a writer would block.
   Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!descriptor) return file_error(path, "open", errno);
@@ -160,6 +162,7 @@ Expected<DataFilePtr> open_local_file(const std::string& path) {
 }
 
 Expected<std::vector<FolderEntry>> list_local_folder(const std::string& path) {
+  TROUPE_TRY(check_path(path));
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
   if (!folder) return file_error(path, "open folder", errno);
   std::vector<FolderEntry> entries;

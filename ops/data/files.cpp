@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/name.hpp"
 #include "ops/data/arrays/npy.hpp"
 #include "ops/data/images/picture.hpp"
 #include "ops/data/stage_text.hpp"
@@ -46,6 +47,7 @@ struct Matches {
 std::vector<std::string> files(std::string_view pattern) {
   Matches matches;
   const std::string text(pattern);
+  throw_if_error(check_path(text));
   // In no order: glob()'s own is that of the locale.
   const int result = ::glob(text.c_str(), GLOB_NOSORT | GLOB_ERR, nullptr, &matches.found);
   if (result == GLOB_NOMATCH) throw Error(not_found("no file matches '" + text + "'"));

@@ -11,6 +11,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "core/descriptor.hpp"
+#include "core/name.hpp"
 #include "ops/data/records/record_frame.hpp"
 #include "ops/data/stage.hpp"
 
@@ -118,6 +119,7 @@ RecordWriter::~RecordWriter() = default;
 Expected<RecordWriter> RecordWriter::create(const std::string& path, Packing packing) {
   if (packing == Packing::detect)
     return invalid_argument("records are written packed by gzip, by zlib or not at all");
+  TROUPE_TRY(check_path(path));
   const std::string part = path + ".part";
   Descriptor file(
       ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666));

@@ -39,10 +39,15 @@ std::string Origin::text() const {
          file->name() + "'";
 }
 
+bool is_of_data(const Status& status) {
+  return status.code() == Code::data_loss || status.code() == Code::invalid_argument;
+}
+
 Expected<std::uint64_t> Cursor::skip(std::uint64_t n) {
   for (std::uint64_t i = 0; i < n; ++i) {
-    TROUPE_TRY(const auto passed, next());
-    if (!passed) return i;
+    const auto passed = next();
+    if (!passed.ok() && !(goes_on() && is_of_data(passed.status()))) return passed.status();
+    if (passed.ok() && !*passed) return i;
   }
   return n;
 }

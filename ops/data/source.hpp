@@ -41,13 +41,18 @@ struct Origin {
   std::string text() const;  // "record 5 at byte 120 of file 'x'"; "" when unknown
 };
 
+// Errors in the content of files, which recur whenever they are read; not errors such as a lack of
+// memory or a failing disk.
+bool is_of_data(const Status& status);
+
 // A position in a source that is read sequentially. Not thread-safe.
 class Cursor {
  public:
   virtual ~Cursor() = default;
   // The next example; nullopt at the end. Unusable after an error unless goes_on().
   virtual Expected<std::optional<std::vector<Tensor>>> next() = 0;
-  // Skips the next `n` examples, or all that are left; returns how many. It need not check them.
+  // Skips the next `n` examples, or all that are left; returns how many. It need not check them:
+  // one for which next() would fail because of its content (is_of_data), and go on, counts as one.
   virtual Expected<std::uint64_t> skip(std::uint64_t n);
   // After an error: whether only one example, or the rest of one file, is lost, and next()
   // continues after it.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "core/tensor_blocks.hpp"
 
@@ -136,11 +137,13 @@ bool for_number(DType dtype, With with) {
   }
 }
 
+// In dtypes that numbers are not converted to here it is 0.
 void fill(Tensor& t, double value) {
-  for_number(t.dtype(), [&](auto type) {
+  const bool filled = for_number(t.dtype(), [&](auto type) {
     std::fill_n(t.mutable_data<decltype(type)>(), t.elements(), decltype(type)(value));
     return true;
   });
+  if (!filled && t.dtype() != DType::string) std::memset(t.mutable_raw(), 0, t.bytes());
 }
 
 Expected<Shape> padded_shape(const std::vector<std::vector<Tensor>>& examples, std::size_t c,
@@ -174,9 +177,10 @@ Status check_padding(std::span<const Padding> padding, const Signature& signatur
                               " is of unknown rank: it cannot be padded");
     TROUPE_TRY(PartialShape::merge(PartialShape::unknown_of_rank(padding[c].shape.rank()),
                                    signature[c].shape));
-    const bool held = dtype == DType::string || for_number(dtype, [&](auto type) {
-                        return holds<decltype(type)>(padding[c].value);
-                      });
+    // 0 is one in every dtype, also in those that numbers are not converted to here.
+    const bool held =
+        padding[c].value == 0 || dtype == DType::string ||
+        for_number(dtype, [&](auto type) { return holds<decltype(type)>(padding[c].value); });
     if (!held)
       return invalid_argument("component " + std::to_string(c) + " of " +
                               std::string(dtype_name(dtype)) + " cannot be padded with " +

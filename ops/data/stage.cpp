@@ -23,8 +23,9 @@ Status in_example(const Status& status, const Example& example) {
 
 Expected<std::uint64_t> Pass::skip(std::uint64_t n) {
   for (std::uint64_t i = 0; i < n; ++i) {
-    TROUPE_TRY(const auto passed, next());
-    if (!passed) return i;
+    const auto passed = next();
+    if (!passed.ok() && !(goes_on() && is_of_data(passed.status()))) return passed.status();
+    if (passed.ok() && !*passed) return i;
   }
   return n;
 }

@@ -33,7 +33,8 @@ class Pass {
   // After an error: whether only one example, or the rest of one file, is lost, and next()
   // continues after it.
   virtual bool goes_on() const { return false; }
-  // Skips the next `n` examples, or all that are left; returns how many.
+  // Skips the next `n` examples, or all that are left; returns how many. As for Cursor::skip(), an
+  // example that is bad itself counts as one, so that others have the same numbers in any case.
   virtual Expected<std::uint64_t> skip(std::uint64_t n);
   // An independent pass at the same position.
   virtual std::unique_ptr<Pass> clone() const = 0;

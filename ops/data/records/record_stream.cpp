@@ -96,14 +96,12 @@ Expected<bool> RecordStream::next(std::string& record) {
   return wrong("its content has another checksum");
 }
 
-Expected<std::uint64_t> RecordStream::skip(std::uint64_t n) {
-  for (std::uint64_t i = 0; i < n; ++i) {
-    TROUPE_TRY(const auto length, begin());
-    if (!length) return i;
-    TROUPE_TRY(const bool whole, skip_content(*length));
-    if (!whole) return ends_early();
-  }
-  return n;
+Expected<bool> RecordStream::skip() {
+  TROUPE_TRY(const auto length, begin());
+  if (!length) return false;
+  TROUPE_TRY(const bool whole, skip_content(*length));
+  if (!whole) return ends_early();
+  return true;
 }
 
 Expected<bool> RecordStream::skip_content(std::uint64_t length) {

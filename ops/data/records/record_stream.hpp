@@ -20,8 +20,8 @@ class RecordStream {
   // The next record; false at the end. data_loss names the record, its byte and the file. After an
   // error, reading can continue after the record if goes_on(); otherwise it cannot.
   Expected<bool> next(std::string& record);
-  // Skips records without checking their content; returns how many, fewer at the end.
-  Expected<std::uint64_t> skip(std::uint64_t n);
+  // Skips a record without checking its content; false at the end.
+  Expected<bool> skip();
 
   bool goes_on() const { return goes_on_; }
   Origin origin() const { return {&stream_.file(), record_, offset_}; }  // of the last record

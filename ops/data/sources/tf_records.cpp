@@ -44,20 +44,13 @@ class RecordsCursor final : public Cursor {
     }
   }
   Expected<std::uint64_t> skip(std::uint64_t n) override {
-    std::uint64_t passed = 0;
-    while (passed < n) {
-      TROUPE_TRY(const bool any, begin());
-      if (!any) break;
-      const auto here = stream_->skip(n - passed);
-      if (!here.ok()) {
-        origin_ = stream_->origin();
-        end_of_file();
-        return here.status();
-      }
-      passed += *here;
-      if (passed < n) end_of_file();
+    for (std::uint64_t passed = 0; passed < n;) {
+      const auto skipped = skip_in_file();
+      if (!skipped.ok() && !is_of_data(skipped.status())) return skipped.status();
+      if (skipped.ok() && !*skipped && file_ == files_.size()) return passed;
+      if (!skipped.ok() || *skipped) ++passed;
     }
-    return passed;
+    return n;
   }
   bool goes_on() const override { return true; }
   Origin origin() const override { return origin_; }
@@ -67,6 +60,15 @@ class RecordsCursor final : public Cursor {
   }
 
  private:
+  // Whether there was another record. The rest of a file that is lost is one.
+  Expected<bool> skip_in_file() {
+    TROUPE_TRY(const bool any, begin());
+    if (!any) return false;
+    const auto skipped = stream_->skip();
+    origin_ = stream_->origin();
+    if (!skipped.ok() || !*skipped) end_of_file();
+    return skipped;
+  }
   // Whether there is a file to read.
   Expected<bool> begin() {
     if (stream_) return true;

@@ -20,46 +20,35 @@ class KeptExamples {
   bool whole() const { return whole_; }
   const Example& operator[](std::uint64_t i) const { return examples_[i]; }
 
-  // Reads until there are that many, or the input ends.
+  // Reads until there are that many, or the input ends. After an error, or without memory, the pass
+  // is dropped; the next call makes a new one and skips to the same place.
   Status reach(std::uint64_t size) {
+    std::unique_ptr<Pass> pass = std::move(pass_);
     while (!whole_ && examples_.size() < size) {
-      TROUPE_TRY(auto example, advance());
+      if (!pass) {
+        pass = input_.pass(0);
+        TROUPE_TRY(pass->skip(examples_.size()));
+      }
+      TROUPE_TRY(auto example, pass->next());
       if (!example) {
         whole_ = true;
         break;
       }
       auto values = values_of(*example);
-      if (!values.ok()) {
-        pass_.reset();
-        return in_example(values.status(), *example);
-      }
+      if (!values.ok()) return in_example(values.status(), *example);
       Example kept{nullptr, 0, std::move(*values), origin_of(*example)};
-      bytes_ += bytes_of(kept);
-      if (bytes_ > most_bytes_) {
-        bytes_ -= bytes_of(kept);
-        pass_.reset();
+      const std::uint64_t bytes = bytes_of(kept);
+      if (bytes_ + bytes > most_bytes_)
         return resource_exhausted("a cache of more than " + std::to_string(most_bytes_) +
                                   " bytes, at example " + std::to_string(examples_.size()));
-      }
       examples_.push_back(std::move(kept));
+      bytes_ += bytes;
     }
-    if (whole_) pass_.reset();
+    if (!whole_) pass_ = std::move(pass);
     return ok_status();
   }
 
  private:
-  // After an error the pass is dropped; the next call makes a new one and skips to the same place.
-  Expected<std::optional<Example>> advance() {
-    std::unique_ptr<Pass> pass = std::move(pass_);
-    if (!pass) {
-      pass = input_.pass(0);
-      TROUPE_TRY(pass->skip(examples_.size()));
-    }
-    TROUPE_TRY(auto example, pass->next());
-    pass_ = std::move(pass);
-    return example;
-  }
-
   const Stage& input_;
   const std::uint64_t most_bytes_;
   std::unique_ptr<Pass> pass_;  // behind the kept examples; null: at the start or after an error

@@ -11,12 +11,6 @@ namespace troupe {
 
 namespace {
 
-// Errors in the content of files, which recur whenever they are read; not errors such as a lack of
-// memory or a failing disk.
-bool is_of_data(const Status& status) {
-  return status.code() == Code::data_loss || status.code() == Code::invalid_argument;
-}
-
 // The errors logged already, in this pass or another. One user, that of the stage.
 class ToldErrors {
  public:

@@ -30,8 +30,13 @@ class UnbatchPass final : public Pass {
     TROUPE_TRY(const bool found, find_row());
     if (!found) return std::optional<Example>();
     std::vector<Tensor> row;
-    for (const Tensor& value : values_)
-      row.push_back(value.rows(row_, row_ + 1).reshaped(shape_of_row(value.shape())));
+    for (const Tensor& value : values_) {
+      const Tensor part = value.rows(row_, row_ + 1).reshaped(shape_of_row(value.shape()));
+      row.push_back(part);
+      if (rows_ == 1) continue;
+      // A part of its buffer would keep the whole example alive as long as the row.
+      TROUPE_TRY(row.back(), part.clone());
+    }
     ++row_;
     return std::optional(Example{nullptr, 0, std::move(row), origin_});
   }

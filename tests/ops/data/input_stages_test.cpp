@@ -70,6 +70,13 @@ TEST_CASE("examples are parted in their rows, and rows of different lengths foll
   CHECK(tells(error_in_order(data::lines(empty).repeat().unbatch()), "100000 examples without"));
 }
 
+TEST_CASE("a row does not keep the example that it was a part of") {
+  const auto parts = data::tensors({Tensor::zeros(DType::f32, Shape{2, 1024, 256}).value()});
+  auto rows = open_examples(parts.unbatch()).value();
+  for (const std::uint64_t i : {0, 1, 1024})
+    CHECK(rows.element(i).value()[0].buffer().size() <= 4096);  // 1 KiB, of 1 MiB
+}
+
 TEST_CASE("a cache gives the first pass again, and reads nothing twice") {
   const auto shuffled = data::range(9).shuffle(9, 3);
   const auto once = first_components(shuffled);

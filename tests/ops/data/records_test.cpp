@@ -303,6 +303,51 @@ TEST_CASE("bad lines of text are skipped as bad records are") {
   CHECK(elements_in_order(letters.skip_errors(1))->size() == 2);
 }
 
+TEST_CASE("bad lines and records have their numbers for stages that skip, too") {
+  const DataDirectory files;
+  const QuietLog quiet;
+  const auto numbers = data::csv(files.write("a.csv", "0\nx\n2\n3\n4\n5\n"),
+                                 {{.dtype = DType::i64}}, {.header = false});
+  const auto left = [](const data::Examples& examples) {
+    const auto all = elements_in_order(examples.skip_errors(9));
+    REQUIRE_MESSAGE(all.ok(), all.status().text());
+    std::vector<std::int64_t> out;
+    for (const Values& values : *all) out.push_back(values[0].item<std::int64_t>());
+    return out;
+  };
+  using Numbers = std::vector<std::int64_t>;
+  CHECK(left(numbers.shard(2, 0)) == Numbers{0, 2, 4});
+  CHECK(left(numbers.shard(2, 1)) == Numbers{3, 5});
+  CHECK(left(numbers.skip(3)) == Numbers{3, 4, 5});
+  CHECK(left(numbers.take(3)) == Numbers{0, 2});
+  CHECK(left(numbers.shard(3, 2).repeat(2)) == Numbers{2, 5, 2, 5});
+  for (const auto& part : {numbers.shard(2, 0), numbers.skip(3), numbers.take(4).repeat(2)})
+    check_places(part.skip_errors(9), 5);
+  Pipeline pipeline = open_examples(numbers).value();
+  CHECK_FALSE(pipeline.element(1).ok());
+  CHECK(pipeline.element(3).value()[0].item<std::int64_t>() == 3);
+
+  std::string cut = framed("a0") + framed("a1") + framed("a2");
+  cut[framed("a0").size()] ^= 1;  // a length: the rest is lost, as one record
+  files.write("a", cut);
+  files.write("b", framed("b0") + framed("b1") + framed("b2"));
+  const auto records = data::tf_records(files.path("[ab]"));
+  CHECK(record_contents(records.shard(2, 0).skip_errors(9)) == RecordTexts{"a0", "b0", "b2"});
+  CHECK(record_contents(records.shard(2, 1).skip_errors(9)) == RecordTexts{"b1"});
+  // What may be read another time is no bad element.
+  CHECK(error_in_order(data::tf_records({files.path("absent"), files.path("b")}).shard(2, 1))
+            .code() == Code::not_found);
+}
+
+TEST_CASE("a path with a NUL is refused, and nothing is read or written at its beginning") {
+  const DataDirectory files;
+  const std::string path = files.write("a", "text\n") + std::string("\0x", 2);
+  CHECK(tells(error_in_order(data::text_lines(std::vector<std::string>{path})), "with a NUL"));
+  CHECK(data::RecordWriter::create(path).status().code() == Code::invalid_argument);
+  CHECK_THROWS_WITH_AS(data::files(path), doctest::Contains("with a NUL"), Error);
+  CHECK(elements_in_order(data::text_lines(files.path("a")))->size() == 1);
+}
+
 TEST_CASE("an element behind a bad record is there, and the bad one is an error each time") {
   const DataDirectory files;
   std::string bad = framed("b");
@@ -485,7 +530,7 @@ TEST_CASE("of large records that are passed over little is read, and of others n
   for (int i = 0; i < 16; ++i) {  // one of four replicas
     REQUIRE(some.next(record).value());
     CHECK(record[0] == char('a' + 4 * i % 26));
-    REQUIRE(some.skip(3).value() == 3);
+    for (int n = 0; n < 3; ++n) REQUIRE(some.skip().value());
   }
   CHECK(bytes < content.size() / 4 + 100'000);
 }
