@@ -224,7 +224,7 @@ struct Uses {
   std::vector<std::uint64_t> reads;         // what it saw: values, sizes; and what it replaced
   std::vector<std::uint64_t> updates;       // what it changed. A blind (rule, gradient) update of
                                             // what the run did not see conflicts with nobody
-  std::vector<std::uint64_t> own_dequeues;  // queues that gave the run an element of its own
+  std::vector<std::uint64_t> own_dequeues;  // that gave what only its own operations let them
   std::vector<std::uint64_t> enqueues;      // queues it enqueued to, or closed
 };
 

@@ -109,7 +109,7 @@ std::optional<QueueState::Reply> QueueState::try_dequeue(const Waiter& request) 
   if (auto known = log.dequeues.find(request.key); known != log.dequeues.end())
     return Reply{0, {}, known->second.values, known->second.own};
   std::int64_t n = request.wanted.n;
-  if (n == 0) return take({}, request, log);
+  if (n == 0) return take({}, request, log, false);
   std::vector<Source> all = sources(request.attempt, log, n);
   const auto there = std::int64_t(all.size());
   if (there - kept(log) < n) {
@@ -125,7 +125,11 @@ std::optional<QueueState::Reply> QueueState::try_dequeue(const Waiter& request) 
     n = there;
   }
   put_first(all, std::size_t(n), request.attempt.snapshot);
-  return take(std::span(all).first(std::size_t(n)), request, log);
+  // What it could not have from an open queue: if others put elements in before its close commits,
+  // it has to see them.
+  const bool by_own_close =
+      log.close && !closed_ && !closing_ && there - spec_.min_after_dequeue < request.wanted.n;
+  return take(std::span(all).first(std::size_t(n)), request, log, by_own_close);
 }
 
 // The number of elements that must stay in the queue, for others to draw from.
@@ -186,8 +190,9 @@ void QueueState::put_first(std::vector<Source>& all, std::size_t n, CommitNumber
 
 // Takes nothing if there is no memory for the batch.
 QueueState::Reply QueueState::take(std::span<const Source> sources, const Waiter& request,
-                                   AttemptLog& log) {
+                                   AttemptLog& log, bool own) {
   Dequeued taken;
+  taken.own = own;
   if (request.wanted.batched) {
     std::vector<const QueueElement*> values;
     for (const Source& source : sources) values.push_back(source.value);

@@ -1,6 +1,7 @@
 #include "actors/resources/queue_state.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "core/hash.hpp"
 
@@ -205,9 +206,24 @@ void QueueState::stage(const StageRequest& request, Outputs& out) {
   serve(out);
 }
 
+// Elements arrive as devices and networks have it. What waits for another element does so in each
+// replica, so the elements of a node begin where its first one did, in the order of replicas.
+void QueueState::order_copies(AttemptLog& log) {
+  using Node = std::pair<std::uint32_t, std::vector<std::int64_t>>;
+  std::map<Node, std::size_t> first;
+  const auto place = [&](const WriteKey& key) {
+    return std::pair(first.try_emplace(Node(key.node, key.iterations), first.size()).first->second,
+                     key.replica);
+  };
+  for (const auto& [key, entered] : log.enqueues) place(key);
+  std::stable_sort(log.enqueues.begin(), log.enqueues.end(),
+                   [&](const auto& a, const auto& b) { return place(a.first) < place(b.first); });
+}
+
 Expected<std::pair<std::uint64_t, QueueState::AttemptLog>> QueueState::record_of(CommitNumber,
                                                                                  const AttemptId&,
                                                                                  AttemptLog log) {
+  order_copies(log);
   std::uint64_t hash = 0;
   for (const auto& [key, entered] : log.enqueues) {
     hash = hash_key(hash, key);

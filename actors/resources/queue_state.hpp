@@ -51,7 +51,7 @@ struct QueueTypes {
   struct Dequeued {
     std::vector<ElementId> elements;
     std::vector<Tensor> values;  // the answer
-    bool own = false;            // some of the elements are the run's own
+    bool own = false;            // because of what the run has put in, or has closed
   };
   // The committed state.
   struct Contents {
@@ -188,7 +188,7 @@ class QueueState final
   std::array<std::uint64_t, 3> rank(const Source& source, std::uint64_t place,
                                     CommitNumber snapshot) const;
   std::int64_t kept(const AttemptLog& log) const;
-  Reply take(std::span<const Source> sources, const Waiter& request, AttemptLog& log);
+  Reply take(std::span<const Source> sources, const Waiter& request, AttemptLog& log, bool own);
   bool marked_by(const Lease& lease, const AttemptInfo& attempt) const;
   std::int64_t marks(const AttemptInfo& attempt) const;
   bool nothing_can_come(const AttemptInfo& attempt) const;
@@ -204,6 +204,7 @@ class QueueState final
   Status commit(CommitNumber s, const AttemptId& attempt, AttemptLog log, Outputs& out) override;
   void take_contents(Contents contents);
   Contents contents() const;
+  static void order_copies(AttemptLog& log);
   static void write(const Contents& contents, StateWriter& out);
   Expected<Contents> read_contents(StateReader& in) const;
   Expected<AttemptLog> read_log(StateReader& in) const;

@@ -7,7 +7,8 @@ using namespace troupe;
 namespace {
 
 struct QueueFixture {
-  QueueState queue{{"q", 2, {DType::i64}, {}}};
+  explicit QueueFixture(QueueSpec spec = {"q", 2, {DType::i64}, {}}) : queue(std::move(spec)) {}
+  QueueState queue;
   QueueState::Outputs out;
   std::uint64_t next_id = 1, sequence = 1;
   std::uint32_t next_node = 1;
@@ -66,6 +67,9 @@ struct QueueFixture {
       if (auto* b = std::get_if<QueueState::Blocked>(&o)) last = *b;
     return last;
   }
+};
+struct LongQueueFixture : QueueFixture {
+  LongQueueFixture() : QueueFixture({"q", 10, {DType::i64}, {PartialShape::scalar()}}) {}
 };
 // Attempts above 100 are not yet started as far as the lists of this fixture say.
 AttemptInfo newer(std::uint64_t a) { return QueueFixture::attempt(100 + a); }
@@ -144,6 +148,33 @@ TEST_CASE_FIXTURE(QueueFixture, "a run sees its own elements after the committed
   CHECK(reply(two)->own);
   commit(a, 3);
   CHECK(queue.elements().empty());
+}
+
+TEST_CASE_FIXTURE(LongQueueFixture,
+                  "what replicas put in is in their order, whichever came first") {
+  auto a = newer(1);
+  const auto put = [&](std::uint32_t node, std::uint32_t replica, std::int64_t x) {
+    queue.enqueue({next_id++, a, {node, replica, {}}}, {Tensor::scalar<std::int64_t>(x)}, out);
+  };
+  put(7, 2, 12), put(7, 0, 10), put(3, 0, 20), put(7, 1, 11), put(3, 2, 22), put(3, 1, 21);
+  commit(a, 6);
+  auto b = newer(2);
+  for (std::int64_t x : {10, 11, 12, 20, 21, 22}) CHECK(value(dequeue(b)) == x);
+}
+
+TEST_CASE_FIXTURE(LongQueueFixture, "what a run gets since it has closed the queue is its own") {
+  fill({1});
+  auto a = newer(1);
+  close(a);
+  auto r = request(a);
+  queue.dequeue_many(r, 5, true, out);
+  REQUIRE(reply(r.id) != nullptr);
+  REQUIRE(reply(r.id)->status.ok());
+  CHECK(reply(r.id)->own);  // an element that enters before it commits is not among them
+  auto b = newer(2);
+  auto first = dequeue(b);
+  CHECK(waits(first));
+  CHECK_FALSE(reply(enqueue(b, 2))->own);
 }
 
 TEST_CASE_FIXTURE(QueueFixture, "a run does not wait behind others for its own element") {
