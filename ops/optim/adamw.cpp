@@ -4,7 +4,7 @@ namespace troupe::optim {
 
 Op AdamW::update(const Parameter& p) const {
   const Variable m = p.slot("m"), v = p.slot("v"), step = p.counter("step");
-  if (const auto rows = lazy ? p.rows(0) : std::nullopt)
+  if (const auto rows = p.lazy_rows(lazy))
     return p.write(
         {.op = "ApplySparseAdamW",
          .inputs = {p.variable().handle(), m.handle(), v.handle(), step.handle(), p.rate(lr, "lr"),

@@ -6,6 +6,7 @@
 #include "ops/api/generated.hpp"
 #include "ops/api/moving_average.hpp"
 #include "ops/api/node.hpp"
+#include "ops/optim/row_parts.hpp"
 
 namespace troupe::optim {
 
@@ -45,7 +46,8 @@ Gradients gradients(Output loss, const std::vector<Variable>& parameters, Site s
   const auto values = value_or_throw(troupe::gradients(std::span(&loss, 1), handles));
   Gradients out;
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (!values[i].empty()) out.each.push_back({all[i], values[i]});
+    if (!values[i].empty())
+      out.each.push_back({all[i], values[i], !row_parts(values[i], false).empty()});
   if (out.each.empty())
     throw Error(invalid_argument("gradients: '" + loss.name() + "' depends on none of the " +
                                  std::to_string(all.size()) + " parameters")

@@ -12,6 +12,7 @@ namespace troupe::optim {
 struct Gradient {
   Variable variable;
   Output value;
+  bool of_rows = false;  // gradients() made it of rows that the loss gathers
 };
 
 // The argument of an optimizer's apply(). A plain value: programs may change `each`.

@@ -8,7 +8,7 @@ Op Momentum::update(const Parameter& p) const {
                                  "that a step does not gather; choose one")
                     .at(p.site()));
   const Variable velocity = p.slot("velocity");
-  if (const auto rows = lazy ? p.rows(0) : std::nullopt)
+  if (const auto rows = p.lazy_rows(lazy))
     return p.write({.op = "ApplySparseMomentum",
                     .inputs = {p.variable().handle(), velocity.handle(), p.rate(lr, "lr"),
                                p.rate(momentum, "momentum"), rows->indices, rows->rows},

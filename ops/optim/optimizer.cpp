@@ -13,6 +13,7 @@
 #include "ops/api/generated.hpp"
 #include "ops/api/math.hpp"
 #include "ops/api/node.hpp"
+#include "ops/optim/row_parts.hpp"
 #include "ops/optim/state.hpp"
 
 namespace troupe::optim {
@@ -53,27 +54,6 @@ void check_rate(const char* name, const Output& number, const Site& site) {
                                "' of an optimizer is finite and not negative, not " +
                                std::to_string(value))
                   .at(site));
-}
-
-}  // namespace
-
-namespace {
-
-// Of a gradient: the rows of which it is the sum, in their order; false: something else than rows
-// is in it.
-bool add_parts(const Output& gradient, std::vector<Parameter::Rows>& parts) {
-  const NodeDef& node = gradient.graph().node(gradient.node());
-  const auto input = [&](std::size_t i) { return Output(&gradient.graph(), node.inputs[i]); };
-  if (node.op == "AddN") {
-    for (std::size_t i = 0; i < node.inputs.size(); ++i)
-      if (!add_parts(input(i), parts)) return false;
-    return true;
-  }
-  if (node.op != "GatherGrad") return false;
-  const auto axis = node.attrs.find("axis");
-  if (axis != node.attrs.end() && *axis->second.get<std::int64_t>() != 0) return false;
-  parts.push_back(Parameter::Rows{input(1), input(0)});
-  return true;
 }
 
 }  // namespace
@@ -186,20 +166,34 @@ std::optional<Parameter::Rows> Parameter::rows(std::int64_t least) const {
   if (!shape.fully_known() || shape.rank() < 1) return std::nullopt;
   const Shape whole = value_or_throw(Shape::make(shape.dims()));
   if (whole.elements() < least) return std::nullopt;
-  std::vector<Rows> parts;
-  if (!add_parts(of_.value, parts)) return std::nullopt;
+  const std::vector<RowPart> parts = row_parts(of_.value, least == 0);
+  if (parts.empty()) return std::nullopt;
   bool mixed = false;
-  for (const Rows& part : parts) mixed |= part.indices.dtype() != parts[0].indices.dtype();
+  for (const RowPart& part : parts) mixed |= part.indices.dtype() != parts[0].indices.dtype();
   std::vector<std::int64_t> dims(whole.dims().begin(), whole.dims().end());
   dims[0] = -1;
   std::vector<Output> indices, rows;
-  for (const Rows& part : parts) {
+  for (const RowPart& part : parts) {
     indices.push_back(reshape(part.indices, std::vector<std::int64_t>{-1}, shared_.site));
     rows.push_back(reshape(part.rows, dims, shared_.site));
+    if (!part.factor.empty()) rows.back() = mul(rows.back(), part.factor, shared_.site);
     if (mixed) indices.back() = cast(indices.back(), DType::i64, shared_.site);
   }
   if (parts.size() == 1) return Rows{indices[0], rows[0]};
   return Rows{concat(indices, 0, shared_.site), concat(rows, 0, shared_.site)};
+}
+
+std::optional<Parameter::Rows> Parameter::lazy_rows(bool lazy) const {
+  if (!lazy) return std::nullopt;
+  std::optional<Rows> found = rows(0);
+  if (!found && of_.of_rows)
+    throw Error(
+        invalid_argument(
+            "lazy: the gradient of '" + variable().name() +
+            "' was that of rows and is a whole one now, by which every row would change: "
+            "clip it by norm rather than by value, and do not accumulate it, or be not lazy")
+            .at(shared_.site));
+  return found;
 }
 
 Output Parameter::gradient_with_decay(double decay) const {
@@ -222,7 +216,7 @@ Variable Parameter::counter(const char* name) const {
 Op Parameter::write(NodeSpec node) const { return shared_.write(std::move(node)); }
 
 Op Parameter::write_gradient(NodeSpec node, bool lazy) const {
-  const std::optional<Rows> rows = lazy ? this->rows(0) : std::nullopt;
+  const std::optional<Rows> rows = lazy_rows(lazy);
   if (rows) {
     node.op.insert(std::string_view("Apply").size(), "Sparse");
     node.inputs.push_back(rows->indices);

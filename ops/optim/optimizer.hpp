@@ -30,10 +30,13 @@ class Parameter {
   // The gradient as rows, where it is that of one or several Gathers from the parameter and of
   // nothing else. A rule that changes only these rows then need not go through the others;
   // gradient() is of no use to it and is not computed. `least` is the number of elements from which
-  // on that pays, for rules to which rows and whole gradients mean the same; one that leaves other
-  // rows alone passes 0.
+  // on that pays, for rules to which rows and whole gradients mean the same.
   static constexpr std::int64_t kRowsPay = 1 << 16;
   std::optional<Rows> rows(std::int64_t least = kRowsPay) const;
+  // For rules that leave other rows alone if they are `lazy`: rows of tables of any size, also
+  // after over_replicas() and if they were scaled, as clip_by_norm() does. Throws Error if
+  // gradients() has found rows and the gradient is no longer one of them.
+  std::optional<Rows> lazy_rows(bool lazy) const;
   // The rate as a scalar of the parameter's dtype; computed once for all parameters of that dtype.
   Output rate(const Rate& rate, const char* name) const;
   // State of the rule for this parameter, initially zero: of its shape and dtype, or an i64

@@ -37,6 +37,14 @@ struct Embeddings {
   }
 };
 
+// A lazy rule, of gradients that are clipped over both tables and all replicas.
+struct ClippedFtrl {
+  Op minimize(const Output& loss) const {
+    return optim::Ftrl{.lr = 0.1, .lazy = true}.apply(
+        optim::clip_by_global_norm(optim::gradients(loss), 1e-3));
+  }
+};
+
 // Of all messages and tensors between processes, in so many steps.
 std::uint64_t bytes_sent(Session& session, const CompiledStep& step, int steps) {
   throw_if_error(session.try_start_trace());
@@ -138,6 +146,7 @@ TEST_CASE("a step over embeddings has the same bits over threads and processes")
       run(workers.cluster());
     }
   };
+  check(ClippedFtrl{});
   check(optim::Sgd{.lr = 0.1});
   check(optim::Adam{.lr = 0.1, .lazy = true});
 }

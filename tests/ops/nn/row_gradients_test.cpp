@@ -140,7 +140,7 @@ TEST_CASE("a lazy optimizer does to the rows of a step what it does to a table o
       return sum(x * x * x);
     };
     optim::Gradients whole = optim::gradients(loss(few, ids), {few});
-    whole[0].value = whole[0].value * 1.0f;  // no rows any more
+    whole[0] = {few, whole[0].value + 0.0f};  // no rows any more
     const Op train = apply(optim::gradients(loss(table, from), {table})), other = apply(whole);
     REQUIRE(graph_has(g, op));
     Interpreter run(g);
@@ -198,6 +198,46 @@ TEST_CASE("what lazy and whole updates do to other rows differs where documented
   CHECK(other_row(optim::ProximalSgd{.l1 = 1e-3, .lazy = true}) == start);
   CHECK(other_row(optim::AdamW{}) != start);
   CHECK(other_row(optim::AdamW{.lazy = true}) == start);
+}
+
+TEST_CASE("a lazy optimizer gets the rows of a gradient that is clipped by norm") {
+  each_lazy([&](const auto& apply, std::string_view op) {
+    const auto trained = [&](double limit, bool clip) {
+      Graph g;
+      const Variable table = variable(g, "table", sine_table(0.5));
+      const Variable bias = variable(g, "bias", 1.f);
+      const std::vector<std::int64_t> ids{3, 7, 3};
+      const Output loss = sum(square(gather(table, constant(g, ids)))) + square(bias);
+      auto gradients = optim::gradients(loss);
+      if (clip) gradients = optim::clip_by_global_norm(std::move(gradients), limit);
+      const Op train = apply(gradients);
+      Interpreter run(g);
+      run.init();
+      CHECK(graph_has(g, op));
+      for (int i = 0; i < 3; ++i) run.run({}, {train});
+      return run.variable(table);
+    };
+    const Tensor whole = trained(0, false), loose = trained(1e6, true), tight = trained(1e-3, true);
+    CHECK(same_table(whole, loose));
+    CHECK_FALSE(same_table(whole, tight));
+    CHECK(row_of(tight, 8) == row_of(sine_table(0.5), 8));
+  });
+}
+
+TEST_CASE("a lazy optimizer refuses a gradient that is no longer one of rows") {
+  const auto refused = [](const auto& changed) {
+    each_lazy([&](const auto& apply, std::string_view) {
+      Graph g;
+      const Variable table = variable(g, "table", sine_table(0.5));
+      const Variable dense = variable(g, "dense", sine_table(0.5));
+      const Output loss =
+          sum(square(gather(table, constant(g, {std::int64_t{3}})))) + sum(square(dense));
+      CHECK_THROWS_WITH_AS(apply(changed(optim::gradients(loss))),
+                           doctest::Contains("the gradient of 'table' was that of rows"), Error);
+    });
+  };
+  refused([](auto gradients) { return optim::clip_by_value(gradients, -1, 1); });
+  refused([](auto gradients) { return optim::accumulate(gradients, 2); });
 }
 
 TEST_CASE("Momentum cannot be lazy with a decay of all rows") {
