@@ -72,6 +72,9 @@ bool is_signed(DType dtype);   // integers i8..i64, floats, complex
 DType real_of(DType dtype);
 // The complex type with such parts: c64 for f32, c128 for f64; invalid for any other.
 DType complex_of(DType dtype);
+// What sums and counts beside values of this dtype are made in: f32 for f16 and bf16, which soon
+// hold no further 1; else the dtype itself.
+inline DType wide(DType d) { return d == DType::f16 || d == DType::bf16 ? DType::f32 : d; }
 inline bool is_trainable(DType d) { return is_float(d) || is_complex(d); }
 // May a gradient come back through a value of that type? Of a list it is one of its elements.
 inline bool carries_gradient(DType d) { return is_trainable(d) || d == DType::list; }

@@ -419,6 +419,10 @@ class Backprop {
 
 }  // namespace
 
+Output of_dtype(const Output& x, DType dtype) {
+  return x.dtype() == dtype ? x : x.graph().add("Cast", {x}, {{"to", dtype}});
+}
+
 Output zero_gradient(const Output& x) {
   return x.graph().add(x.dtype() == DType::list ? "ListZerosLike" : "ZerosLike", {x});
 }

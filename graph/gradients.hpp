@@ -39,6 +39,9 @@ class GradContext {
 // Zeros in the form of x, a tensor or a list: its gradient where none comes.
 Output zero_gradient(const Output& x);
 
+// x, cast if it is of another dtype.
+Output of_dtype(const Output& x, DType dtype);
+
 // d(sum of ys)/d(xs), one Output per x; empty where no path leads from x to a y (None, not zeros).
 // Several gradients of one port are summed with AddN in node order. Gradient nodes keep the site
 // of their forward node and stand under the scope "gradients". Ports among `stop` are held constant

@@ -163,10 +163,12 @@ Output dropout(Output x, double rate, Site site) {
   if (!(rate >= 0 && rate < 1))
     throw Error(invalid_argument("dropout: the rate must be in [0, 1)").at(site));
   check_given("dropout: x", x, site);
-  // A shape that is not known is looked at when the step runs.
+  // Of f16 and bf16 it draws f32: these are too few numbers for a rate. A shape that is not known
+  // is looked at when the step runs.
+  const DType dtype = detail::wide(x.dtype());
   const Output draw = x.shape().fully_known()
-                          ? random_uniform(x.graph(), x.shape(), {.dtype = x.dtype()}, site)
-                          : random_uniform_like(x, {}, site);
+                          ? random_uniform(x.graph(), x.shape(), {.dtype = dtype}, site)
+                          : random_uniform_like(detail::wide(x, site), {}, site);
   // Chosen, not multiplied by 0: what is dropped may be an infinity.
   const Output kept =
       select(Operand(draw, site) >= Operand(rate, site), x, Operand(0.0, site).beside(x), site);

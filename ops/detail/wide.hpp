@@ -5,9 +5,7 @@
 
 namespace troupe::detail {
 
-inline DType wide(DType dtype) {
-  return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
-}
+using troupe::wide;
 inline bool is_narrow(const Output& x) { return wide(x.dtype()) != x.dtype(); }
 inline Output wide(Output x, const Site& site) {
   return is_narrow(x) ? cast(x, DType::f32, site) : x;

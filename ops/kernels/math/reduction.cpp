@@ -262,8 +262,9 @@ std::vector<Output> spread_grad(GradContext& c) {
 std::vector<Output> extremum_grad(GradContext& c) {
   Output hit = c.g.add("Cast", {c.g.add("Equal", {c.x[0], spread(c, c.y[0], false)})},
                        {{"to", c.x[0].dtype()}});
-  Output hits = c.g.add("Sum", {hit}, {{"axes", c.ints_attr("axes")}});
-  Output share = c.g.add("Div", {c.dy[0], c.g.add("Reshape", {hits, c.g.add("Shape", {c.dy[0]})})});
+  Output hits = c.g.add("Sum", {wide(hit)}, {{"axes", c.ints_attr("axes")}});
+  hits = c.g.add("Reshape", {hits, c.g.add("Shape", {c.dy[0]})});
+  Output share = of_dtype(divide(wide(c.dy[0]), hits), c.dy[0].dtype());
   return {c.g.add("Mul", {hit, spread(c, share, false)})};
 }
 
@@ -283,23 +284,26 @@ struct ProdGrad final : Kernel {
     const Chunks chunks = row_chunks(std::int64_t(kept.size()), std::int64_t(gone.size()));
     if (chunks.count != 0)
       ctx.parallel(chunks.count, [&](std::int64_t c) {
+        std::vector<Compute<T>> before(gone.size());
         for (std::int64_t k = chunks[c].begin; k < chunks[c].end; ++k)
           others(x.data<T>() + kept[std::size_t(k)], dx.mutable_data<T>() + kept[std::size_t(k)],
-                 gone, dy.data<T>()[k]);
+                 gone, dy.data<T>()[k], before);
       });
     ctx.set_output(0, std::move(dx));
     return ok_status();
   }
-  static void others(const T* x, T* dx, const std::vector<std::int64_t>& at, T dy) {
-    Compute<T> before = dy;
-    for (std::int64_t i : at) {
-      dx[i] = T(before);
-      before *= Compute<T>(x[i]);
+  // `before`: room for the products of what stands before each. T may not hold them.
+  static void others(const T* x, T* dx, const std::vector<std::int64_t>& at, T dy,
+                     std::vector<Compute<T>>& before) {
+    Compute<T> product = dy;
+    for (std::size_t n = 0; n < at.size(); ++n) {
+      before[n] = product;
+      product *= Compute<T>(x[at[n]]);
     }
-    Compute<T> behind = 1;
-    for (auto i = at.rbegin(); i != at.rend(); ++i) {
-      dx[*i] = T(Compute<T>(dx[*i]) * behind);
-      behind *= Compute<T>(x[*i]);
+    product = 1;
+    for (std::size_t n = at.size(); n-- > 0;) {
+      dx[at[n]] = T(before[n] * product);
+      product *= Compute<T>(x[at[n]]);
     }
   }
   // dy has an element for each of the kept dimensions.

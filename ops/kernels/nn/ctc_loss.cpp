@@ -271,8 +271,8 @@ class CtcLossGradGrad final : public Kernel {
     };
     for (std::int64_t t = 0; t < l.frames; ++t)
       for (std::int64_t s = 0; s < l.states; ++s) {
+        if (l.at(l.alpha, t, s) == kImpossible) continue;  // also if its symbol is
         const double all = l.at(l.alpha, t, s) - l.at(l.emit, t, s);
-        if (all == kImpossible) continue;
         double sum = moved(t, s);
         if (t > 0)
           l.before(s, [&](std::int64_t r) {

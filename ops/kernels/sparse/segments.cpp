@@ -221,7 +221,8 @@ Output sums_of(GradContext& c, Output rows) {
 }
 // A segment without rows is divided by 1: 0 / 0 would be a NaN in the gradient of the gradient.
 Output shared_by(Output dy, Output counts) {
-  return divide(dy, dy.graph().add("Maximum", {counts, scalar_like(counts, 1)}));
+  const Output most = dy.graph().add("Maximum", {counts, scalar_like(counts, 1)});
+  return of_dtype(divide(wide(dy), most), dy.dtype());
 }
 std::vector<Output> gradient_for_data(const GradContext& c, Output dx) {
   std::vector<Output> all(c.x.size());
@@ -233,13 +234,13 @@ std::vector<Output> fold_sum_grad(GradContext& c) {
   return gradient_for_data(c, of_rows(c, c.dy[0]));
 }
 std::vector<Output> fold_mean_grad(GradContext& c) {
-  const Output counts = sums_of(c, c.g.add("OnesLike", {c.x[0]}));
+  const Output counts = sums_of(c, wide(c.g.add("OnesLike", {c.x[0]})));
   return gradient_for_data(c, of_rows(c, shared_by(c.dy[0], counts)));
 }
 // Equal extremes of a segment share the gradient equally.
 std::vector<Output> fold_extremum_grad(GradContext& c) {
   const Output hit = c.g.add("Equal", {c.x[0], of_rows(c, c.y[0])});
-  const Output hits = sums_of(c, c.g.add("Cast", {hit}, {{"to", c.x[0].dtype()}}));
+  const Output hits = sums_of(c, of_dtype(hit, wide(c.x[0].dtype())));
   const Output share = of_rows(c, shared_by(c.dy[0], hits));
   return gradient_for_data(c, where(hit, share, c.g.add("ZerosLike", {share})));
 }
@@ -260,7 +261,7 @@ Output products_beside(Output rows, Output ids, std::int64_t by) {
 // right with zeros, where y / x is not, and so are the gradients of this gradient.
 std::vector<Output> fold_prod_grad(GradContext& c) {
   GraphBuilder& g = c.g;
-  const Output x = c.x[0], count = g.add("Size", {c.x[1]});
+  const Output x = wide(c.x[0]), count = g.add("Size", {c.x[1]});
   const Output width =
       divide(g.add("Size", {x}), g.add("Maximum", {count, scalar_const(g, DType::i64, 1)}));
   const auto gathered = [&g](Output from, Output at) { return g.add("Gather", {from, at}); };
@@ -276,7 +277,8 @@ std::vector<Output> fold_prod_grad(GradContext& c) {
   Output others = multiply(products_beside(rows, ids, 1), products_beside(rows, ids, -1));
   if (!back.empty()) others = gathered(others, back);
   others = g.add("Reshape", {others, g.add("Shape", {x})});
-  return gradient_for_data(c, multiply(of_rows(c, c.dy[0]), others));
+  const Output dx = multiply(wide(of_rows(c, c.dy[0])), others);
+  return gradient_for_data(c, of_dtype(dx, c.x[0].dtype()));
 }
 
 OpDef segment_op(std::string name, std::string types, GradFn grad, std::string doc) {

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "graph/gradients.hpp"
 #include "ops/op.hpp"
 
 namespace troupe {
@@ -18,6 +19,7 @@ Output i64_const(GraphBuilder& g, const std::vector<std::int64_t>& values);
 inline Output plus(Output a, Output b) { return a.graph().add("Add", {a, b}); }
 inline Output minus(Output a, Output b) { return a.graph().add("Sub", {a, b}); }
 inline Output multiply(Output a, Output b) { return a.graph().add("Mul", {a, b}); }
+inline Output wide(Output x) { return of_dtype(x, wide(x.dtype())); }
 inline Output divide(Output a, Output b) { return a.graph().add("Div", {a, b}); }
 inline Output negate(Output x) { return x.graph().add("Neg", {x}); }
 inline Output twice(Output x) { return plus(x, x); }

@@ -336,3 +336,24 @@ TEST_CASE("a shape may change from iteration to iteration, and so do gradients")
       },
       {0, 1, 3});
 }
+
+TEST_CASE("the gradient of an outside value of few bits counts every iteration of a loop") {
+  for (const auto& [dtype, trips] : {std::pair(DType::bf16, 1000), std::pair(DType::f16, 5000)}) {
+    Graph g;
+    const Variable w = variable(g, "w", 1.f);
+    const Variable table = variable(g, "table", zeros(g, {3, 2}, DType::f32));
+    const Output narrow = cast(w, dtype), rows = cast(table, dtype);
+    const Output one = constant(g, std::int64_t{1});
+    const Output xs = cast(ones(g, {trips}, DType::f32), dtype);
+    const Output y = fold(xs, constant(g, 0.f), [&](Output h, Output x) {
+      return h + cast<float>(narrow * x) + sum(cast<float>(gather(rows, one)));
+    });
+    const auto dx = gradients(y, {w.value(), table.value()});
+    Session s(g, one_thread());
+    s.init();
+    const std::vector<Tensor> got = s.run({dx[0], dx[1]});
+    const float n = float(trips);
+    CHECK(got[0].item<float>() == n);
+    CHECK(Tensor::same(got[1], Tensor::of<float>({3, 2}, {0, 0, n, n, 0, 0})));
+  }
+}

@@ -80,3 +80,21 @@ TEST_CASE("long sequences of equal classes lose nothing") {
   const double want = double(frames) * std::log(2.0) - std::log(frames * (frames + 1) / 2.0);
   CHECK(run.run({loss})[0].data<float>()[0] == doctest::Approx(want).epsilon(1e-6));
 }
+
+TEST_CASE("gradients of the loss are numbers where a symbol cannot be") {
+  Graph g;
+  const Output x = placeholder<double>(g, {3, 1, 2});
+  const auto number = [&](std::int64_t n) {
+    return constant(g, Tensor::of<std::int64_t>(Shape{1}, {n}));
+  };
+  const Output labels = constant(g, Tensor::of<std::int64_t>(Shape{1, 1}, {1}));
+  const Output loss = ctc_loss(x, labels, number(1), number(3), {.blank = 0});
+  const Output first = gradients(sum(loss), {x})[0];
+  const Output second = gradients(sum(square(first)), {x})[0];
+  Interpreter run(g);
+  Numbers values(6, 0.0);
+  values[3] = -std::numeric_limits<double>::infinity();  // of frame 1, symbol 1
+  for (const Tensor& t :
+       run.run({loss, first, second}, {}, {{x.node(), tensor({3, 1, 2}, values)}}))
+    for (const double v : t.span<double>()) CHECK(std::isfinite(v));
+}

@@ -22,7 +22,7 @@ Status kept_from_switch(const NodeDef& node) {
       .at(node.site);
 }
 
-// sum + gradient, in place if the gradient is zero outside of one part.
+// sum + gradient, in place if the gradient is zero outside of one part. The sum is wide().
 Output add_gradient(const Output& sum, const Output& gradient) {
   GraphBuilder& g = sum.graph();
   if (!op_that_adds(gradient).empty()) return g.add(added_to(sum, gradient)).output();
@@ -30,7 +30,8 @@ Output add_gradient(const Output& sum, const Output& gradient) {
   const bool in_parts = std::any_of(node.inputs.begin(), node.inputs.end(),
                                     [&](Port p) { return !op_that_adds(Output(&g, p)).empty(); });
   if (node.op != "AddN" || !in_parts)
-    return g.add(sum.dtype() == DType::list ? "ListAddN" : "AddN", {sum, gradient});
+    return g.add(sum.dtype() == DType::list ? "ListAddN" : "AddN",
+                 {sum, of_dtype(gradient, sum.dtype())});
   Output all = sum;
   for (Port p : node.inputs) all = add_gradient(all, Output(&g, p));
   return all;
@@ -62,7 +63,7 @@ std::vector<Output> LoopGradient::run() {
   find_needed();
   const Op made = ReverseLoop(c_, loop_, out_).make();
   for (std::size_t r = 0; r < out_.results.size(); ++r)
-    dx[out_.results[r].input] = made.output(int(r) + 1);
+    dx[out_.results[r].input] = of_dtype(made.output(int(r) + 1), out_.results[r].dtype);
   return dx;
 }
 
@@ -183,10 +184,11 @@ void LoopGradient::differentiate() {
       if (dx[r].empty()) result.value = zero_gradient(xs[r]);
     } else if (!dx[r].empty()) {
       throw_if_error(written(result.input));
-      const Output sum = add_argument(g_, {dx[r].dtype(), xs[r].shape()}, "sum");
+      const Output sum = add_argument(g_, {wide(dx[r].dtype()), xs[r].shape()}, "sum");
       result.argument = sum.port();
       result.value = add_gradient(sum, dx[r]);
     }
+    if (!result.value.empty()) result.dtype = (dx[r].empty() ? result.value : dx[r]).dtype();
   }
   std::erase_if(out_.results,
                 [](const IterationGradient::Result& result) { return result.value.empty(); });

@@ -60,6 +60,7 @@ struct IterationGradient {
     std::size_t input = 0;
     Port argument;  // the gradient from later iterations, or the sum over them
     Output value;
+    DType dtype = DType::invalid;  // of the gradient; the sum may be of another (wide)
   };
   std::vector<Inner> inner;
   std::vector<Result> results;

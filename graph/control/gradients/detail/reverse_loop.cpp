@@ -57,6 +57,7 @@ void ReverseLoop::list_arguments() {
     if (first.empty() && !variable && c_.x[result.input].dtype() == DType::resource)
       first = zeros_of_variable(c_.g, c_.x[result.input], type.dtype);
     if (first.empty()) first = zero_gradient(variable ? c_.y[result.input] : c_.x[result.input]);
+    first = of_dtype(first, type.dtype);
     type.shape = common_shape(type.shape, first.shape());
     arguments_.push_back({variable ? "dy" : "sum", type, first, result.argument, {}});
   }
