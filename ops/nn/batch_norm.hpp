@@ -8,7 +8,8 @@ namespace troupe::nn {
 // Normalises each channel (the last dimension of x [..., channels]) to mean 0 and variance 1, then
 // multiplies by a learnt scale and adds a learnt offset. In training mode the statistics are those
 // of the batch, and every training step of a loss that depends on the result updates their moving
-// averages, which are not trainable. In inference mode the moving averages are used. Of x of f16
+// averages, which are not trainable. Each replica of a step has statistics of its own, and the
+// averages move by the means of these. In inference mode the moving averages are used. Of x of f16
 // and bf16 all of this is computed in f32, and the result is rounded to the type of x.
 class BatchNorm : public Module {
  public:

@@ -22,6 +22,9 @@ Output initial_weights(GraphBuilder& g, Init init, const Shape& shape, std::int6
   if (kind == Kind::by_fans || kind == Kind::by_fans_uniform)
     value = std::sqrt(value / double(fan_in + fan_out));
   if (kind == Kind::by_fan_in_uniform || kind == Kind::by_fans_uniform) value *= std::sqrt(3.0);
+  // What is cut off beyond two deviations leaves so much of one.
+  constexpr double kLeft = 0.87962566103423978;
+  if (kind == Kind::by_fan_in || kind == Kind::by_fans) value /= kLeft;
   switch (kind) {
     case Kind::constant:
       return fill(

@@ -19,6 +19,8 @@ class Init {
                                     // Kaiming: before a Relu
   static const Init he_uniform;     // uniform in +- sqrt(6 / fan in)
   static const Init lecun;          // truncated normal, deviation sqrt(1 / fan in): for selu
+  // The deviations above are those of the numbers. Of truncated_normal() it is that of the normal
+  // numbers of which those within two deviations are taken: 0.88 of it is left.
   static constexpr Init normal(double stddev) { return {Kind::normal, stddev}; }
   static constexpr Init truncated_normal(double stddev) { return {Kind::truncated, stddev}; }
   static constexpr Init uniform(double reach) { return {Kind::uniform, reach}; }  // in +- reach

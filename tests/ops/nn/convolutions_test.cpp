@@ -496,10 +496,10 @@ TEST_CASE("parameters begin as their initialiser says") {
       {nn::Init::uniform(0.6), 0.6 / std::sqrt(3.0)},
       {nn::Init::glorot, std::sqrt(2.0 / 500)},
       {nn::Init::he_uniform, std::sqrt(2.0 / 200)},
-      {nn::Init::glorot_normal, std::sqrt(2.0 / 500) * 0.8796},
+      {nn::Init::glorot_normal, std::sqrt(2.0 / 500)},
       {nn::Init::truncated_normal(1), 0.8796},
-      {nn::Init::he, std::sqrt(2.0 / 200) * 0.8796},
-      {nn::Init::lecun, std::sqrt(1.0 / 200) * 0.8796},
+      {nn::Init::he, std::sqrt(2.0 / 200)},
+      {nn::Init::lecun, std::sqrt(1.0 / 200)},
       {nn::Init::constant(7), 0}};
   Interpreter run(g);
   for (const auto& [init, deviation] : deviations) {
