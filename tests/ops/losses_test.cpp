@@ -142,6 +142,36 @@ TEST_CASE("cosine_distance is 0 for rows of one direction, and 1 beside a row of
   CHECK(values[2].shape() == Shape{2});
 }
 
+TEST_CASE("the loss of a class is as exact for large logits as for small ones") {
+  for (const double by : {0.0, 1e3, -1e3, 1e8, -1e8}) {
+    CAPTURE(by);
+    Graph g;
+    const float a = float(by), b = float(by) + 0.5f;
+    const Output x = constant(g, Tensor::of<float>({1, 2}, {a, b}));
+    const Output sparse = softmax_cross_entropy(x, constant(g, std::vector<std::int64_t>{0}));
+    const Output dense = softmax_cross_entropy(x, constant(g, Tensor::of<float>({1, 2}, {1, 0})));
+    const auto y = Interpreter(g).run({sparse, dense});
+    const double want = std::log1p(std::exp(double(b) - double(a)));
+    for (const Tensor& loss : y)
+      CHECK(loss.data<float>()[0] == doctest::Approx(want).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("a determinant is in range although a part of its product is not") {
+  Graph g;
+  const auto of = [&](const std::vector<float>& diagonal) {
+    return matrix_determinant(matrix_diag(constant(g, diagonal)));
+  };
+  const auto y = Interpreter(g).run({of({1e20f, 1e20f, 1e-20f, 1e-20f}),
+                                     of({1e-20f, 1e-20f, 1e-20f, 1e20f, 1e20f, 1e20f}),
+                                     of({1e20f, 1e20f}), of({0, 1e20f}), of({3, -2})});
+  CHECK(y[0].item<float>() == doctest::Approx(1).epsilon(1e-5));
+  CHECK(y[1].item<float>() == doctest::Approx(1).epsilon(1e-5));
+  CHECK(std::isinf(y[2].item<float>()));
+  CHECK(y[3].item<float>() == 0);
+  CHECK(y[4].item<float>() == -6);
+}
+
 TEST_CASE("losses and activations refuse what is wrong on the client's line") {
   Graph g;
   const Output x = constant(g, Tensor::of<float>(Shape{2}, {1, 2}));

@@ -79,15 +79,20 @@ struct DeterminantOf final : Kernel {
     TROUPE_TRY(const LuFactor lu, lu_factor(factors.data(), n));
     value = lu.odd ? T(-1) : T(1);
     double sum = 0;
+    int exponent =
+        0;  // of `value`, which stays between 1/2 and 1: a part of the product may be large
     for (std::int64_t j = 0; j < n; ++j) {
       const T pivot = factors[std::size_t(j * (n + 1))];
       if (kLog) {
         value *= pivot > 0 ? T(1) : pivot < 0 ? T(-1) : T(0);
         sum += std::log(std::abs(double(pivot)));
       } else {
-        value *= pivot;
+        int of_pivot = 0, of_product = 0;
+        value = std::frexp(value * std::frexp(pivot, &of_pivot), &of_product);
+        exponent += of_pivot + of_product;
       }
     }
+    value = std::scalbn(value, exponent);
     if (lu.singular) value = 0, sum = -std::numeric_limits<double>::infinity();
     if (log) *log = T(sum);
     return ok_status();

@@ -289,16 +289,16 @@ TROUPE_OPS(arithmetic) {
   r.add(commutative(binary("SquaredDifference", squared_difference_grad, "y = (a - b)^2.")))
       .cpu(elementwise<formula::SquaredDifference, Numbers>)
       .cuda(cuda::elementwise<formula::SquaredDifference>);
-  r.add(commutative(binary("Maximum", maximum_grad,
-                           "The larger of a and b; NaN if one is NaN. If they are equal, each gets "
-                           "half of the gradient.",
-                           binary_ints<known_choice<formula::Maximum>>)))
+  r.add(binary("Maximum", maximum_grad,
+               "The larger of a and b; NaN if one is NaN. If they are equal, each gets "
+               "half of the gradient.",
+               binary_ints<known_choice<formula::Maximum>>))
       .cpu(elementwise<formula::Maximum, Numbers>)
       .cuda(cuda::elementwise<formula::Maximum>);
-  r.add(commutative(binary("Minimum", minimum_grad,
-                           "The smaller of a and b; NaN if one is NaN. If they are equal, each "
-                           "gets half of the gradient.",
-                           binary_ints<known_choice<formula::Minimum>>)))
+  r.add(binary("Minimum", minimum_grad,
+               "The smaller of a and b; NaN if one is NaN. If they are equal, each "
+               "gets half of the gradient.",
+               binary_ints<known_choice<formula::Minimum>>))
       .cpu(elementwise<formula::Minimum, Numbers>)
       .cuda(cuda::elementwise<formula::Minimum>);
 }

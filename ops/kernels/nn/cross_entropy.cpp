@@ -111,9 +111,9 @@ struct Sparse {
     const Label* label = labels.data<Label>();
     return run_rows<T>(c, [&](std::int64_t i, const T* x, std::int64_t n, T* y) {
       const T right = x[label[i]];  // read first: y may be x
-      const T log_sum = softmax_row(x, n, y);
+      const RowOfSoftmax<T> row = softmax_row(x, n, y);
       y[label[i]] -= T(1);
-      return log_sum - right;
+      return row.log_sum - (right - row.max);
     });
   }
 };

@@ -14,10 +14,16 @@ T exp_sum(const T* x, T max, std::int64_t n) {
   return sum.sum();
 }
 
-// y = e^(x - max) / sum; y may be x. Returns log(sum) + max, the logarithm of the whole sum.
-// REQUIRES: n >= 1.
+// Of a row: the logarithm of the sum of e^x is log_sum + max. A loss takes max from its logit
+// before it adds: the sum of the two has not the digits of log_sum if max is large.
 template <class T>
-T softmax_row(const T* x, std::int64_t n, T* y) {
+struct RowOfSoftmax {
+  T max, log_sum;
+};
+
+// y = e^(x - max) / sum; y may be x. REQUIRES: n >= 1.
+template <class T>
+RowOfSoftmax<T> softmax_row(const T* x, std::int64_t n, T* y) {
   const T max = row_max(x, n);
   RowSum<T> sum_of;
   const auto function = [&](auto at, auto to) {
@@ -28,7 +34,7 @@ T softmax_row(const T* x, std::int64_t n, T* y) {
   map_packets<T>(n, {x}, {1}, {y}, function, -std::numeric_limits<T>::infinity());
   const T sum = sum_of.sum(), scale = T(1) / sum;
   for (std::int64_t j = 0; j < n; ++j) y[j] *= scale;
-  return std::log(sum) + max;
+  return {max, std::log(sum)};
 }
 
 }  // namespace troupe
