@@ -187,12 +187,13 @@ std::optional<Parameter::Rows> Parameter::lazy_rows(bool lazy) const {
   if (!lazy) return std::nullopt;
   std::optional<Rows> found = rows(0);
   if (!found && of_.of_rows)
-    throw Error(
-        invalid_argument(
-            "lazy: the gradient of '" + variable().name() +
-            "' was that of rows and is a whole one now, by which every row would change: "
-            "clip it by norm rather than by value, and do not accumulate it, or be not lazy")
-            .at(shared_.site));
+    throw Error(invalid_argument(
+                    "lazy: the gradient of '" + variable().name() +
+                    "' was that of rows and is a whole one now, by which every row would change: "
+                    "clip it by norm rather than by value, scale it by scalars, do not accumulate "
+                    "it, or be "
+                    "not lazy")
+                    .at(shared_.site));
   return found;
 }
 

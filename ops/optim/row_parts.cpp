@@ -3,34 +3,51 @@
 #include "ops/api/generated.hpp"
 
 namespace troupe::optim {
+namespace {
+
+// More are no longer worth it: the same gradient may be in a sum many times.
+constexpr std::size_t kMostParts = 1024;
+
+bool is_scalar(const Output& x) { return x.shape().known_rank() && x.shape().rank() == 0; }
+
+class Parts {
+ public:
+  explicit Parts(bool scaled) : scaled_(scaled) {}
+  // False: something else than rows is in it. `factor`: of it; empty: 1.
+  bool add(const Output& gradient, const Output& factor) {
+    const NodeDef node = gradient.graph().node(gradient.node());
+    const auto input = [&](std::size_t i) { return Output(&gradient.graph(), node.inputs[i]); };
+    const auto times = [&](const Output& by) { return factor.empty() ? by : mul(factor, by); };
+    if (node.op == "AddN") {
+      for (std::size_t i = 0; i < node.inputs.size(); ++i)
+        if (!add(input(i), factor)) return false;
+      return true;
+    }
+    if (node.op == "GatherGrad") {
+      const auto axis = node.attrs.find("axis");
+      if (axis != node.attrs.end() && *axis->second.get<std::int64_t>() != 0) return false;
+      parts.push_back({input(1), input(0), factor});
+      return parts.size() <= kMostParts;
+    }
+    if (!scaled_) return false;
+    if (node.op == "ReplicaMean") return add(input(0), factor);
+    if (node.op == "Mul" && is_scalar(input(1))) return add(input(0), times(input(1)));
+    if (node.op == "Mul" && is_scalar(input(0))) return add(input(1), times(input(0)));
+    if (node.op == "Div" && is_scalar(input(1)))
+      return add(input(0), factor.empty() ? reciprocal(input(1)) : div(factor, input(1)));
+    return false;
+  }
+  std::vector<RowPart> parts;
+
+ private:
+  const bool scaled_;
+};
+
+}  // namespace
 
 std::vector<RowPart> row_parts(const Output& gradient, bool scaled) {
-  const NodeDef node = gradient.graph().node(gradient.node());
-  const auto input = [&](std::size_t i) { return Output(&gradient.graph(), node.inputs[i]); };
-  std::vector<RowPart> parts;
-  if (node.op == "AddN") {
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const std::vector<RowPart> more = row_parts(input(i), scaled);
-      if (more.empty()) return {};
-      parts.insert(parts.end(), more.begin(), more.end());
-    }
-  } else if (node.op == "GatherGrad") {
-    const auto axis = node.attrs.find("axis");
-    if (axis == node.attrs.end() || *axis->second.get<std::int64_t>() == 0)
-      parts.push_back({input(1), input(0)});
-  } else if (scaled && node.op == "ReplicaMean") {
-    return row_parts(input(0), scaled);
-  } else if (scaled && node.op == "Mul") {
-    for (const std::size_t i : {0, 1}) {
-      const PartialShape& shape = input(1 - i).shape();
-      if (!shape.known_rank() || shape.rank() != 0) continue;
-      parts = row_parts(input(i), scaled);
-      for (RowPart& part : parts)
-        part.factor = part.factor.empty() ? input(1 - i) : mul(part.factor, input(1 - i));
-      break;
-    }
-  }
-  return parts;
+  Parts all(scaled);
+  return all.add(gradient, {}) ? std::move(all.parts) : std::vector<RowPart>();
 }
 
 }  // namespace troupe::optim

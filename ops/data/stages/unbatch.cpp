@@ -15,12 +15,13 @@ Shape shape_of_row(const Shape& shape) { return Shape(shape.dims().subspan(1)); 
 
 class UnbatchPass final : public Pass {
  public:
-  // `each`: the number of rows of every example, if known.
-  UnbatchPass(std::unique_ptr<Pass> input, std::optional<std::uint64_t> each)
-      : input_(std::move(input)), each_(each) {}
+  // `each`: the number of rows of every example, if known. `direct`: of the input.
+  UnbatchPass(std::unique_ptr<Pass> input, std::optional<std::uint64_t> each, bool direct)
+      : input_(std::move(input)), each_(each), direct_(direct) {}
   UnbatchPass(const UnbatchPass& other)
       : input_(other.input_->clone()),
         each_(other.each_),
+        direct_(other.direct_),
         values_(other.values_),
         origin_(other.origin_),
         row_(other.row_),
@@ -43,7 +44,8 @@ class UnbatchPass final : public Pass {
   Expected<std::uint64_t> skip(std::uint64_t n) override {
     std::uint64_t passed = 0;
     while (passed < n) {
-      if (row_ == rows_ && each_ && n - passed >= *each_) {
+      // Whole examples at once, where none can be bad and count as one row.
+      if (row_ == rows_ && each_ && direct_ && n - passed >= *each_) {
         const std::uint64_t wanted = (n - passed) / *each_;
         const auto whole = input_->skip(wanted);
         goes_on_ = input_->goes_on();
@@ -52,8 +54,13 @@ class UnbatchPass final : public Pass {
         if (*whole < wanted) return passed;
         continue;
       }
-      TROUPE_TRY(const bool found, find_row());
-      if (!found) return passed;
+      const auto found = find_row();
+      if (!found.ok()) {
+        if (!goes_on_ || !is_of_data(found.status())) return found.status();
+        ++passed;
+        continue;
+      }
+      if (!*found) return passed;
       const std::uint64_t here = std::min(std::uint64_t(rows_ - row_), n - passed);
       row_ += std::int64_t(here);
       passed += here;
@@ -95,6 +102,7 @@ class UnbatchPass final : public Pass {
 
   std::unique_ptr<Pass> input_;
   std::optional<std::uint64_t> each_;
+  bool direct_;
   std::vector<Tensor> values_;  // the example whose rows are next
   Origin origin_;
   std::int64_t row_ = 0, rows_ = 0;
@@ -113,7 +121,7 @@ class UnbatchStage final : public Stage {
   bool direct() const override { return each_ && input_->direct(); }
   bool steady() const override { return each_ && input_->steady(); }
   std::unique_ptr<Pass> pass(std::uint64_t number) const override {
-    return std::make_unique<UnbatchPass>(input_->pass(number), each_);
+    return std::make_unique<UnbatchPass>(input_->pass(number), each_, input_->direct());
   }
 
  private:

@@ -323,6 +323,13 @@ TEST_CASE("bad lines and records have their numbers for stages that skip, too") 
   CHECK(left(numbers.shard(3, 2).repeat(2)) == Numbers{2, 5, 2, 5});
   for (const auto& part : {numbers.shard(2, 0), numbers.skip(3), numbers.take(4).repeat(2)})
     check_places(part.skip_errors(9), 5);
+  const auto pairs = data::csv(files.write("p.csv", "0,1\nx\n20,21\n30,31\n"),
+                               {{.dtype = DType::i64, .cells = 2}}, {.header = false})
+                         .unbatch();
+  CHECK(left(pairs) == Numbers{0, 1, 20, 21, 30, 31});
+  CHECK(left(pairs.shard(2, 0)) == Numbers{0, 21, 31});  // the bad one is number 2
+  CHECK(left(pairs.shard(2, 1)) == Numbers{1, 20, 30});
+  CHECK(left(pairs.skip(4)) == Numbers{21, 30, 31});
   Pipeline pipeline = open_examples(numbers).value();
   CHECK_FALSE(pipeline.element(1).ok());
   CHECK(pipeline.element(3).value()[0].item<std::int64_t>() == 3);

@@ -224,6 +224,35 @@ TEST_CASE("a lazy optimizer gets the rows of a gradient that is clipped by norm"
   });
 }
 
+TEST_CASE("a lazy optimizer gets the rows of a gradient that is scaled by scalars") {
+  const auto trained = [](float scale) {
+    Graph g;
+    const Variable table = variable(g, "table", sine_table(0.5));
+    const Output factor = placeholder<float>(g, PartialShape::scalar());
+    const Output rows = gather(table, constant(g, std::vector<std::int64_t>{3, 7, 3}));
+    optim::Gradients gradients = optim::gradients(sum(square(rows)) * scale);
+    for (optim::Gradient& each : gradients.each) each.value = factor * each.value / (scale * 2);
+    const Op train = optim::Adam{.lr = 0.1, .lazy = true}.apply(gradients);
+    Interpreter run(g);
+    run.init();
+    for (int i = 0; i < 3; ++i) run.run({}, {train}, {{factor.node(), Tensor::scalar(2.f)}});
+    return run.variable(table);
+  };
+  const Tensor plain = trained(1);
+  CHECK(same_table(plain, trained(1024)));
+  CHECK(row_of(plain, 8) == row_of(sine_table(0.5), 8));
+  CHECK(row_of(plain, 3) != row_of(sine_table(0.5), 3));
+}
+
+TEST_CASE("a gradient that is in a sum many times over is not taken apart") {
+  Graph g;
+  const Variable table = variable(g, "table", sine_table(0.5));
+  Output x = table.value();
+  for (int i = 0; i < 40; ++i) x = x + x;
+  const Output loss = sum(gather(x, constant(g, std::vector<std::int64_t>{3})));
+  CHECK(optim::gradients(loss).size() == 1);
+}
+
 TEST_CASE("a lazy optimizer refuses a gradient that is no longer one of rows") {
   const auto refused = [](const auto& changed) {
     each_lazy([&](const auto& apply, std::string_view) {
