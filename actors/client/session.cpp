@@ -256,6 +256,25 @@ Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
   return std::move(state.variables);
 }
 
+namespace {
+
+// All that a job has, of one commit. REQUIRES: nobody is amid once().
+Expected<JobState> whole_state(const std::shared_ptr<SessionCore>& core,
+                               const StateOptions& options = {}) {
+  std::vector<NamedHandle> resources;
+  if (options.resources) resources = other_resources(core->graph);
+  TROUPE_TRY(const auto variables, state_reads(core->graph.def()));
+  TROUPE_TRY(JobState state, read_state(core, variables, resources));
+  if (state.variables.empty() && state.resources.empty())
+    return failed_precondition("the graph reads no variable: there is no state to save");
+  std::lock_guard lock(core->mutex);
+  state.graph = core->marks.of(core->graph.def());
+  state.seed = core->graph.def().seed;
+  return state;
+}
+
+}  // namespace
+
 struct PendingState::State {
   detail::Step step;
   detail::Run run;
@@ -282,8 +301,16 @@ Expected<WrittenState> PendingState::try_get() {
     }
   }
   if (!s.variables.empty()) return internal_error("no shard has '" + *s.variables.begin() + "'");
-  if (s.resources_of != 0 && result.place.committed != s.resources_of)
-    return aborted("another run committed while the state was taken");
+  if (s.resources_of != 0 && result.place.committed != s.resources_of) {
+    // The run waited for its turn while others committed. Behind once(), as a state always is; but
+    // once() may wait for this thread.
+    std::unique_lock not_amid_once(s.step.core->doing_once, std::try_to_lock);
+    if (!not_amid_once) return aborted("another run committed while the state was taken");
+    s.written.shards.clear();
+    TROUPE_TRY(s.written.state, whole_state(s.step.core));
+    s.whole = true;
+    return std::move(s.written);
+  }
   take_place(std::move(result.place), s.written.state);
   s.whole = true;
   return std::move(s.written);
@@ -351,16 +378,7 @@ Expected<PendingState> Session::start_state(const std::string& folder, const std
 Expected<JobState> Session::try_state(const StateOptions& options) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::try_state"));
   std::lock_guard not_amid_once(core_->doing_once);
-  std::vector<NamedHandle> resources;
-  if (options.resources) resources = other_resources(core_->graph);
-  TROUPE_TRY(const auto variables, state_reads(core_->graph.def()));
-  TROUPE_TRY(JobState state, read_state(core_, variables, resources));
-  if (state.variables.empty() && state.resources.empty())
-    return failed_precondition("the graph reads no variable: there is no state to save");
-  std::lock_guard lock(core_->mutex);
-  state.graph = core_->marks.of(core_->graph.def());
-  state.seed = core_->graph.def().seed;
-  return state;
+  return whole_state(core_, options);
 }
 
 DurableRuns& Session::durable_runs() { return core_->durable; }
@@ -645,7 +663,11 @@ Expected<bool> Session::try_once(const std::string& name, const std::function<St
   std::lock_guard one_at_a_time(core_->doing_once);
   TROUPE_TRY(const JobPlace place, try_place());
   if (place.once.contains(name)) return false;
+  const std::thread::id outer = core_->once_by.exchange(std::this_thread::get_id());
+  const auto leave = [outer](SessionCore* core) { core->once_by = outer; };
+  std::unique_ptr<SessionCore, decltype(leave)> here(core_.get(), leave);  // also when `f` throws
   TROUPE_TRY(f());
+  here.reset();
   TROUPE_TRY(move_at_gate(*core_, [core = core_, name] {
     return ask(*core, DoneOnce{core->id, name, nullptr});
   }));

@@ -248,15 +248,16 @@ class Session {
   std::uint64_t recoveries() const;
   // Calls `f` with each event of the session from now on; immediately with its end if it has ended.
   // The rules for the function of PendingRun::then apply to `f`. Returns a number for unwatch(),
-  // during which `f` may still be running on another thread.
+  // after which `f` is not called any more: it waits for a call under way, but not within a
+  // callback, which may be that call.
   std::uint64_t watch(std::function<void(const SessionEvent&)> f);
   void unwatch(std::uint64_t watcher);
   // Calls `f` unless it was called under this name before, by this process of the job or an earlier
   // one: then false. The name is kept with the last commit, and what runs have read and drawn since
   // then belongs to its place (mark_place). If `f` fails, nothing is noted, and a later once() of
   // the name, in this process or a restarted one, calls it again; so does a program that is killed
-  // before it is noted. So `f` should be one run, or repeatable. Other threads cannot save state
-  // meanwhile.
+  // before it is noted. So `f` should be one run, or repeatable; durable runs in it are refused.
+  // Other threads cannot save state meanwhile.
   bool once(const std::string& name, const std::function<void()>& f);
   Expected<bool> try_once(const std::string& name, const std::function<Status()>& f);
 

@@ -82,41 +82,72 @@ class Watchers {
   explicit Watchers(std::shared_ptr<Callbacks> callbacks) : callbacks_(std::move(callbacks)) {}
 
   std::uint64_t add(Watcher watcher) {
-    auto added = std::make_shared<const Watcher>(std::move(watcher));
+    auto added = std::make_shared<One>(std::move(watcher));
     std::unique_lock lock(mutex_);
     const std::uint64_t number = ++last_;
     all_.emplace(number, added);
     any_ = true;
     const std::optional<SessionEvent> ended = ended_;
     lock.unlock();
-    if (ended) callbacks_->call([added, event = *ended] { (*added)(event); });
+    if (ended) call(std::move(added), *ended);
     return number;
   }
+  // The watcher is not called any more. Waits for a call under way, but not in a callback, which
+  // may be that call.
   void remove(std::uint64_t number) {
-    std::lock_guard lock(mutex_);
-    all_.erase(number);
-    any_ = !all_.empty();
+    std::shared_ptr<One> one;
+    {
+      std::lock_guard lock(mutex_);
+      const auto found = all_.find(number);
+      if (found == all_.end()) return;
+      one = std::move(found->second);
+      all_.erase(found);
+      any_ = !all_.empty();
+    }
+    std::unique_lock lock(one->mutex);
+    one->removed = true;
+    if (!Callbacks::here()) one->over.wait(lock, [&] { return one->calls == 0; });
   }
   void tell(const SessionEvent& event) {
     const bool ends = event.kind == SessionEvent::Kind::ended;
     if (!any_ && !ends) return;
-    std::vector<std::shared_ptr<const Watcher>> told;
+    std::vector<std::shared_ptr<One>> told;
     {
       std::lock_guard lock(mutex_);
       if (ends && ended_) return;
       if (ends) ended_ = event;
       for (const auto& [_, watcher] : all_) told.push_back(watcher);
     }
-    for (auto& watcher : told)
-      callbacks_->call([watcher = std::move(watcher), event] { (*watcher)(event); });
+    for (auto& one : told) call(std::move(one), event);
   }
 
  private:
+  struct One {
+    explicit One(Watcher w) : watcher(std::move(w)) {}
+    const Watcher watcher;
+    std::mutex mutex;
+    std::condition_variable over;
+    int calls = 0;  // under way
+    bool removed = false;
+  };
+  void call(std::shared_ptr<One> one, const SessionEvent& event) {
+    callbacks_->call([one = std::move(one), event] {
+      {
+        std::lock_guard lock(one->mutex);
+        if (one->removed) return;
+        ++one->calls;
+      }
+      one->watcher(event);
+      std::lock_guard lock(one->mutex);
+      if (--one->calls == 0) one->over.notify_all();
+    });
+  }
+
   const std::shared_ptr<Callbacks> callbacks_;
   std::atomic<bool> any_{false};
   std::mutex mutex_;
   std::uint64_t last_ = 0;
-  std::map<std::uint64_t, std::shared_ptr<const Watcher>> all_;
+  std::map<std::uint64_t, std::shared_ptr<One>> all_;
   std::optional<SessionEvent> ended_;  // told to later watchers, too
 };
 

@@ -88,6 +88,9 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   run.core = step.core;
   Status status = check_feeds(step.feeds, feeds);
   if (status.ok() && options.durable) status = run.core->durable.available();
+  if (status.ok() && options.durable && run.core->once_by.load() == std::this_thread::get_id())
+    status = failed_precondition(
+        "a durable run in Session::once would wait for a checkpoint, which waits for once()");
   if (status.ok() && options.timeout && options.timeout->count() <= 0)
     status = deadline_exceeded("the run's timeout had passed before it began");
   if (status.ok() && options.note) status = check_note(*options.note);
@@ -153,8 +156,9 @@ Status compile_anew(Step& step, CompiledId used) {
 
 namespace {
 
+// `committed`: whether the run did, also if it fails: a durable run may be in no checkpoint.
 Expected<CallResult> run_in_this_runtime(Step& step, const std::vector<Tensor>& feeds,
-                                         const RunOptions& options) {
+                                         const RunOptions& options, bool& committed) {
   for (int tries = 0;; ++tries) {
     CompiledId used = step.id.load();
     Run run;
@@ -164,6 +168,7 @@ Expected<CallResult> run_in_this_runtime(Step& step, const std::vector<Tensor>& 
     start(step, feeds, options, run, here ? &*here : nullptr);
     const bool waited = here && here->work([&] { return run.call->done(); });
     CallResult& result = run.wait(!waited);
+    committed = result.committed != 0;
     if (result.status.ok()) {
       count(options, result);
       return std::move(result);
@@ -176,7 +181,8 @@ Expected<CallResult> run_in_this_runtime(Step& step, const std::vector<Tensor>& 
 
 RunLog::Outcome run_again(const std::shared_ptr<Step>& step, const std::vector<Tensor>& feeds,
                           const RunOptions& options) {
-  auto result = run_in_this_runtime(*step, feeds, options);
+  bool committed = false;
+  auto result = run_in_this_runtime(*step, feeds, options, committed);
   if (result.ok()) return RunLog::outcome_of(*result);
   return {result.status().code(), 0, 0};
 }
@@ -198,15 +204,17 @@ Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
   using Clock = std::chrono::steady_clock;
   RunOptions now = options;
   const Clock::time_point began = Clock::now();
-  return in_some_runtime(step.core, [&] {
+  bool committed = false;
+  const auto run = [&] {
     if (options.timeout && options.timeout->count() > 0 && *options.timeout < kLongest) {
       // The time of a recovery counts.
       const auto left = *options.timeout - (Clock::now() - began);
       now.timeout = std::max(std::chrono::nanoseconds(0),
                              std::chrono::duration_cast<std::chrono::nanoseconds>(left));
     }
-    return run_in_this_runtime(step, feeds, now);
-  });
+    return run_in_this_runtime(step, feeds, now, committed);
+  };
+  return in_some_runtime(step.core, run, committed);
 }
 
 }  // namespace troupe::detail

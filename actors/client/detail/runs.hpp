@@ -111,13 +111,14 @@ const Status& status_of(const Expected<T>& result) {
 }
 
 // Calls `f`; again in another runtime each time that a part is lost and the session can recover
-// from a kept state.
+// from a kept state. Not again once `f` has set `over`: what failed has committed nevertheless.
 template <class F>
-auto in_some_runtime(const std::shared_ptr<SessionCore>& core, F f) -> decltype(f()) {
+auto in_some_runtime(const std::shared_ptr<SessionCore>& core, F f, const bool& over = false)
+    -> decltype(f()) {
   for (;;) {
     const std::uint64_t generation = core->generation;
     auto result = f();
-    if (result.ok()) return result;
+    if (result.ok() || over) return result;
     const Status& status = status_of(result);
     const bool again = core->generation != generation;
     if ((!again && status.code() != Code::unavailable) || !core->keeps ||

@@ -63,10 +63,11 @@ struct SessionCore {
   Shipped shipped;
   std::map<std::string, CompileRequest> assignments;  // by the variables' names, dtypes and shapes
   GraphMarks marks;                                   // of the client's graph
-  std::vector<GraphMark> awaited;    // of the restored graph: for nodes that are still to come
-  std::recursive_mutex doing_once;   // held in once(): no state is saved meanwhile
-  std::mutex initialising;           // held from checking variables to assigning them
-  std::atomic<bool> any_run{false};  // if false, no variable has a value
+  std::vector<GraphMark> awaited;        // of the restored graph: for nodes that are still to come
+  std::recursive_mutex doing_once;       // held in once(): no state is saved meanwhile
+  std::atomic<std::thread::id> once_by;  // the thread in once(); none: nobody is
+  std::mutex initialising;               // held from checking variables to assigning them
+  std::atomic<bool> any_run{false};      // if false, no variable has a value
   bool tracing = false;
   std::mutex numbers_mutex;
   RunNumbers numbers{1};  // guarded by numbers_mutex

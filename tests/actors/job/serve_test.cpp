@@ -331,6 +331,47 @@ TEST_CASE("a service that is killed between its answers forgets none of them") {
   CHECK(after_restart(at) == acknowledged);
 }
 
+TEST_CASE("a durable run inside of once() is refused: both would wait for ever") {
+  const TemporaryDir dir;
+  CountingJob counter(served_in(dir.path("job")));
+  Status inside;
+  CHECK(value_or_throw(counter.session->try_once("seed", [&] {
+    inside = counter.step.try_run({}, {.durable = true}).status();
+    return counter.step.try_run().status();
+  })));
+  CHECK(inside.code() == Code::failed_precondition);
+  CHECK_MESSAGE(inside.message().find("once") != std::string::npos, inside.text());
+  CHECK(counter.step.try_run({}, {.durable = true}).ok());
+  CHECK(counter.value() == 2);
+}
+
+TEST_CASE("a watcher is not called once unwatch() has returned") {
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(0.0f));
+  Op add = assign_add(v, constant(g, 1.0f));
+  Session s(g, one_thread());
+  s.init();
+  std::promise<void> called, go_on;
+  std::atomic<bool> gone{false}, late{false};
+  const std::uint64_t watcher = s.watch([&](const SessionEvent&) {
+    late = late || gone;
+    called.set_value();
+    go_on.get_future().wait();
+    late = late || gone;
+  });
+  std::thread runs([&] { s.run({}, {add}); });
+  called.get_future().wait();
+  std::thread ends([&] {
+    s.unwatch(watcher);
+    gone = true;
+  });
+  go_on.set_value();
+  ends.join();
+  runs.join();
+  s.run({}, {add});
+  CHECK_FALSE(late);
+}
+
 TEST_CASE("a session tells whoever watches it") {
   Graph g;
   Variable v = variable(g, "v", Tensor::scalar(0.0f));
