@@ -270,7 +270,14 @@ void TrainOptions::go_on(const std::string& dir) {
   if (own) checkpoint_often = checkpoint_steps == 0 && checkpoint_seconds == 0;
   const auto old = list_checkpoints(checkpoint_dir);
   const bool there = old.ok() && !old->empty();
-  resume = there && (own || resume || JobFolder::claims(checkpoint_dir));
+  // A job of an earlier version has claimed none, and told where its last checkpoint was.
+  const auto folder_of = [](const std::string& path) {
+    std::error_code none;
+    return std::filesystem::weakly_canonical(path, none);
+  };
+  const std::string told = JobFolder::position(JobFolder::of_this_process()).checkpoint;
+  resume = there && (own || resume || JobFolder::claims(checkpoint_dir) ||
+                     (!told.empty() && folder_of(told).parent_path() == folder_of(checkpoint_dir)));
 }
 
 bool learns_text(const TrainOptions& options) { return options.example == "char-lstm"; }

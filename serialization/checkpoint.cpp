@@ -542,6 +542,10 @@ Expected<CheckpointInfo> latest_checkpoint(const std::string& dir, FileSystem& f
   return not_found("no checkpoint that is whole in '" + dir + "'" + reasons);
 }
 
+Status tidy_checkpoints(const std::string& dir, FileSystem& files) {
+  return remove_temporaries(files, dir);
+}
+
 Status check_is_latest(const std::string& dir, std::uint64_t step, FileSystem& files) {
   TROUPE_TRY(const auto all, list_checkpoints(dir, files));
   for (const CheckpointInfo& other : all) {

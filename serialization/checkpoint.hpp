@@ -152,6 +152,10 @@ Status verify_checkpoint(const std::string& path, FileSystem& files = disk());
 // of a later format is that error: it may be whole, and an older one would lose what came after it.
 Expected<CheckpointInfo> latest_checkpoint(const std::string& dir, FileSystem& files = disk());
 
+// Puts a folder in order that a crash left: removes what was begun, and gives a replaced checkpoint
+// its name back. For the writer; CheckpointDraft does it, too.
+Status tidy_checkpoints(const std::string& dir, FileSystem& files = disk());
+
 // failed_precondition if latest_checkpoint() would pass over one of this step, because `dir` has
 // one of a higher step that verifies.
 Status check_is_latest(const std::string& dir, std::uint64_t step, FileSystem& files = disk());

@@ -12,7 +12,9 @@ namespace troupe {
 
 Expected<CheckpointLock> CheckpointLock::take(const std::string& dir) {
   const std::string path = dir + "/.lock";
-  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  // Of another user of the folder.
+  if (!file && errno == EACCES) file = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return failed_precondition("cannot open '" + path + "': " + std::strerror(errno));
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK)

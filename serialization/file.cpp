@@ -14,6 +14,7 @@
 #include <new>
 #include <random>
 
+#include "core/descriptor.hpp"
 #include "core/name.hpp"
 
 namespace troupe {
@@ -24,8 +25,6 @@ Status failed(std::string_view what, const std::string& path, int error) {
   switch (error) {
     case ENOENT:
       return not_found(text);
-    case EIO:
-      return data_loss(text);
     case EEXIST:
       return already_exists(text);
     case ENOSPC:
@@ -55,20 +54,6 @@ std::string directory_of(const std::string& path) {
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 class DiskWriter : public WritableFile {
  public:
@@ -118,7 +103,7 @@ class Disk : public FileSystem {
   Expected<std::unique_ptr<WritableFile>> create(const std::string& path) override {
     TROUPE_TRY(check_path(path));
     Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-    if (fd.get() < 0) return failed("create", path);
+    if (!fd) return failed("create", path);
     return std::unique_ptr<WritableFile>(new DiskWriter(std::move(fd), path));
   }
 
@@ -126,7 +111,7 @@ class Disk : public FileSystem {
   Expected<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
     TROUPE_TRY(check_path(path));
     Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (fd.get() < 0) return failed("open", path, errno == ENOTDIR ? ENOENT : errno);
+    if (!fd) return failed("open", path, errno == ENOTDIR ? ENOENT : errno);
     struct stat info;
     if (::fstat(fd.get(), &info) != 0) return failed("look at", path);
     if (!S_ISREG(info.st_mode)) return failed_precondition("'" + path + "' is no regular file");
@@ -163,7 +148,7 @@ class Disk : public FileSystem {
   }
   Status sync_dir(const std::string& path) override {
     Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (fd.get() < 0 || ::fsync(fd.get()) != 0) return failed("sync", path);
+    if (!fd || ::fsync(fd.get()) != 0) return failed("sync", path);
     return ok_status();
   }
   Expected<std::vector<std::string>> list(const std::string& path) override {

@@ -33,8 +33,7 @@ class ReadableFile {
 
 // Errors: not_found, already_exists, resource_exhausted (the disk or a quota is full),
 // invalid_argument (a path with a NUL), failed_precondition (no permission, read-only, not empty, a
-// link instead of a file), data_loss (the device fails), else internal; they name the path. Calls
-// may come from any thread.
+// link instead of a file), else internal; they name the path. Calls may come from any thread.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;

@@ -278,6 +278,7 @@ void Job::State::begin() {
   if (!options.dir.empty()) {
     throw_if_error(disk().make_dirs(options.dir));  // before hours of computing
     lock.emplace(value_or_throw(CheckpointLock::take(options.dir)));
+    throw_if_error(tidy_checkpoints(options.dir));
     // What cannot be listed is no empty folder: the job would begin anew beside its checkpoints.
     if (!value_or_throw(list_checkpoints(options.dir)).empty())
       path = value_or_throw(latest_checkpoint(options.dir)).path;
@@ -580,16 +581,15 @@ void Job::State::write_behind() {
   Status status = write.status();
   // A session that lost a part cannot go on; whatever else has no state may have one later.
   if (status.code() == Code::unavailable) throw Error(status);
+  const bool replaces = writing_keeps && checkpoints.have(position.step);
   if (status.ok()) try {
       durable().taking(writing_commit);
-      const bool replaces = writing_keeps && checkpoints.have(position.step);
       writing.begin(*std::move(write), bell);
-      // Once the checkpoint to which the session goes back is replaced, it goes back to the new
-      // one.
-      return replaces ? wait() : void();
     } catch (const std::system_error& error) {  // no thread
       status = resource_exhausted(error.what());
     }
+  // Once the checkpoint to which the session goes back is replaced, it goes back to the new one.
+  if (status.ok()) return replaces ? wait() : void();
   take({status.in("while the state was taken for a checkpoint")});
 }
 

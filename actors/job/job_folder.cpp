@@ -88,7 +88,8 @@ Expected<std::unique_ptr<JobFolder>> JobFolder::open(const std::string& path) {
   const std::string holder = fmt::format("{} {}\n", getpid(), start_of(getpid()));
   if (ftruncate(folder->lock_, 0) != 0 ||
       pwrite(folder->lock_, holder.data(), holder.size(), 0) != ssize_t(holder.size()))
-    return cannot("write", lock, errno);
+    TROUPE_LOG(warning, "job",  // by which `troupe stop` would find it
+               fmt::format("cannot write '{}': {}", lock, std::strerror(errno)));
   folder->log_ = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (folder->log_ < 0) return cannot("open", log, errno);
   return folder;
