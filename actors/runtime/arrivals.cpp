@@ -8,8 +8,9 @@
 namespace troupe {
 namespace {
 
-// How far ahead of the last LiveList an attempt may be.
-constexpr std::uint64_t kAttemptsAhead = 4096;
+// How far ahead of the last LiveList an attempt may be: no process lags so far behind, also if it
+// was stopped for a while, and nobody's numbers overflow. charge() limits the memory.
+constexpr std::uint64_t kAttemptsAhead = std::uint64_t{1} << 32;
 
 // Puts arrived tensors into the message; true if none is missing.
 bool complete(WireMessage& message, std::map<std::uint32_t, Tensor>& arrived) {

@@ -14,6 +14,8 @@ namespace {
 // Who connects tries again after so long, and after twice that each time until the latter: somebody
 // who is about to listen is found at once, and who does not is asked a few times a second.
 constexpr std::chrono::milliseconds kFirstRetryAfter{5}, kRetryAfter{50};
+// At least so long for one of several addresses.
+constexpr std::chrono::milliseconds kAddress{500};
 constexpr std::chrono::milliseconds kLinger{200};
 // After its data connection broke, for a peer's control connection to say why.
 constexpr std::chrono::milliseconds kLastWords{40};
@@ -161,11 +163,17 @@ Status TcpTransport::on_attach(Connection& c, ByteView payload) {
 
 void TcpTransport::begin_connect(const PeerRef& peer) {
   peer->retry_at.reset();
+  peer->next_address_at.reset();
   peer->state = Peer::State::connecting;
   auto c = dial(*peer, Connection::Role::control, tls_ != nullptr);
   if (!c.ok()) return retry(*peer, c.status());
   peer->control = *c;
-  if (Status s = (*c)->start(*control_); !s.ok()) drop(peer, s, false);
+  if (Status s = (*c)->start(*control_); !s.ok()) return drop(peer, s, false);
+  const std::size_t untried = peer->addresses.size() - peer->attempts % peer->addresses.size();
+  if (untried == 1) return;
+  const Time patience = std::max<Time>(kAddress, (peer->deadline - now()) / std::int64_t(untried));
+  peer->next_address_at = now() + patience;
+  control_->tick_within(patience);
 }
 
 Expected<std::shared_ptr<Connection>> TcpTransport::dial(const Peer& peer, Connection::Role role,
@@ -316,12 +324,12 @@ void TcpTransport::fail(const PeerRef& peer, Status why, bool tell) {
   const bool shaking_hands = peer->state < Peer::State::up;
   const bool broke = why.code() == Code::unavailable || why.code() == Code::deadline_exceeded;
   if (!peer->outgoing || !shaking_hands || !broke) return drop(peer, std::move(why), tell);
-  for (const auto& c : {std::exchange(peer->control, nullptr), std::exchange(peer->data, nullptr)})
-    if (c) c->close();
   retry(*peer, std::move(why));
 }
 
 void TcpTransport::retry(Peer& peer, Status why) {
+  for (const auto& c : {std::exchange(peer.control, nullptr), std::exchange(peer.data, nullptr)})
+    if (c) c->close();
   peer.state = Peer::State::connecting;
   peer.last_error = std::move(why);
   const auto after = std::min<std::chrono::milliseconds>(
@@ -417,7 +425,12 @@ void TcpTransport::look_after(const PeerRef& peer) {
     std::string because = peer->last_error.ok() ? "" : ": " + peer->last_error.message();
     return drop(peer, deadline_exceeded(fmt::format("no peer at {}{}", peer->to, because)), true);
   }
-  if (peer->outgoing && peer->retry_at && now >= *peer->retry_at) begin_connect(peer);
+  if (peer->outgoing && peer->retry_at && now >= *peer->retry_at) return begin_connect(peer);
+  if (peer->state < Peer::State::attaching && peer->next_address_at &&
+      now >= *peer->next_address_at) {
+    peer->next_address_at.reset();
+    retry(*peer, deadline_exceeded("nobody answers at one of its addresses"));
+  }
 }
 
 void TcpTransport::send_heartbeat(const Peer& peer) {

@@ -93,6 +93,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
     std::size_t attempts = 0;
     Time deadline{};  // until it is up
     std::optional<Time> retry_at;
+    std::optional<Time> next_address_at;  // else one that nobody answers at would be tried for ever
     Status last_error;
     Status data_lost;  // its data connection broke, and when
     Time data_lost_at{};

@@ -107,13 +107,16 @@ struct TlsSocket {
   static int read(BIO* bio, char* into, int size) {
     TlsStream& s = stream(bio);
     BIO_clear_retry_flags(bio);
-    ssize_t n = ::recv(s.fd_, into, std::size_t(size), 0);
+    ssize_t n = 0;
+    do n = ::recv(s.fd_, into, std::size_t(size), 0);
+    while (n < 0 && errno == EINTR);
     if (n > 0) return int(n);
     if (n == 0) {
       s.end_of_input_ = true;
       return 0;
     }
-    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)
+    s.drained_ = errno == EAGAIN || errno == EWOULDBLOCK;
+    if (s.drained_)
       BIO_set_retry_read(bio);
     else
       s.read_error_ = errno;
@@ -123,6 +126,8 @@ struct TlsSocket {
   static int write(BIO* bio, const char* from, int size) {
     TlsStream& s = stream(bio);
     BIO_clear_retry_flags(bio);
+    // Answers to a peer that asks for them without end, and reads none.
+    if (s.out_.size() - s.sent_ > 2 * TlsStream::kOutRoom) return -1;
     auto* bytes = reinterpret_cast<const std::byte*>(from);
     s.out_.insert(s.out_.end(), bytes, bytes + size);
     return size;
@@ -152,6 +157,8 @@ Expected<std::unique_ptr<TlsContext>> TlsContext::make(const Security& security)
   SSL_CTX_set_num_tickets(c, 0);
   SSL_CTX_clear_options(c, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
   SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_clear_mode(c,
+                     SSL_MODE_AUTO_RETRY);  // else a read goes on while records without data come
   SSL_CTX_set_read_ahead(c, 1);
   SSL_CTX_set_default_read_buffer_len(c, kReadBuffer);
   SSL_CTX_set_max_cert_list(c, 32 << 10);
@@ -218,13 +225,23 @@ Expected<bool> TlsStream::handshake() {
 
 Expected<std::size_t> TlsStream::read(std::span<std::byte> into) {
   auto* ssl = static_cast<SSL*>(ssl_.get());
-  ERR_clear_error();
-  std::size_t n = 0;
-  int result = SSL_read_ex(ssl, into.data(), into.size(), &n);
-  if (result == 1) return n;
-  int kind = SSL_get_error(ssl, result);
-  if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) return std::size_t{0};
-  return failure("read", result);
+  for (;;) {
+    ERR_clear_error();
+    std::size_t n = 0;
+    drained_ = false;
+    int result = SSL_read_ex(ssl, into.data(), into.size(), &n);
+    if (result == 1) {
+      without_data_ = 0;
+      return n;
+    }
+    int kind = SSL_get_error(ssl, result);
+    if (kind != SSL_ERROR_WANT_READ && kind != SSL_ERROR_WANT_WRITE) return failure("read", result);
+    if (drained_) return std::size_t{0};
+    // A record of TLS itself, such as an update of keys.
+    if (++without_data_ > kMostWithoutData)
+      return failed_precondition(
+          fmt::format("the peer sent {} records without data", without_data_));
+  }
 }
 
 bool TlsStream::may_hold_input() const {

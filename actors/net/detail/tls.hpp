@@ -72,6 +72,11 @@ class TlsStream {
   int fd_;
   int read_error_ = 0;
   bool end_of_input_ = false;
+  bool drained_ = false;  // the socket had nothing more when it was read last
+  // Records one after the other that are not of the program, such as updates of keys. A peer that
+  // sends nothing else would keep the thread of all connections.
+  static constexpr int kMostWithoutData = 32;
+  int without_data_ = 0;
   std::uint64_t records_ = 0;
   std::vector<std::byte> out_;  // the first sent_ bytes of it are sent
   std::size_t sent_ = 0;

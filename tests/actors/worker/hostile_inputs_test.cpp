@@ -588,7 +588,7 @@ TEST_CASE("hostile feeds by hand end the connection of their master") {
   test::Quiet quiet;
   const std::pair<const char*, std::function<void(TensorTag&)>> kFeeds[] = {
       {"the same feed of the same attempt", [](TensorTag&) {}},
-      {"an attempt far ahead", [](TensorTag& t) { t.attempt.a = 1'000'000; }},
+      {"an attempt far ahead", [](TensorTag& t) { t.attempt.a = std::uint64_t{1} << 33; }},
       {"the last attempt", [](TensorTag& t) { t.attempt.a = ~0ull; }},
       {"a fetch to a worker", [](TensorTag& t) { t.kind = TensorTag::Kind::fetch; }},
       {"a feed without bytes that says it is dead", [](TensorTag& t) { t.dead = true; }},
