@@ -27,7 +27,6 @@ using namespace std::chrono_literals;
 
 constexpr std::int64_t kMostNumbers = 1'000'000;  // of a row
 constexpr std::int64_t kDay = 86'400'000;         // in milliseconds
-constexpr std::size_t kMostOfLine = 32 * kMostNumbers;
 
 struct Model {
   Model(const std::string& folder, const Cluster& cluster)
@@ -74,6 +73,7 @@ class Server {
     std::fflush(stdout);
   }
   std::string answer(std::string_view line) {
+    const Shape row = model_.load()->row;
     std::vector<float> numbers;
     for (std::size_t at; (at = line.find_first_not_of(" \r\n")) != line.npos;) {
       line.remove_prefix(at);
@@ -83,13 +83,18 @@ class Server {
           (end != last && std::string_view(" \r\n").find(*end) == line.npos))
         return "error a row is numbers with spaces between them";
       line.remove_prefix(std::size_t(end - line.data()));
+      if (std::int64_t(numbers.size()) > row.elements())
+        return fmt::format("error more than {} numbers, which a row has", row.elements());
     }
-    const Shape row = model_.load()->row;
     if (std::int64_t(numbers.size()) != row.elements())
       return fmt::format("error {} numbers, where a row has {}", numbers.size(), row.elements());
     const auto answer = batcher_.try_ask({Tensor::of<float>(row, numbers)});
     if (!answer.ok()) return "error " + answer.status().message();
     return fmt::format("{:.6g}", fmt::join((*answer)[0].span<float>(), " "));
+  }
+  // Bytes: no number needs more than 64.
+  std::size_t longest_line() const {
+    return 64 * std::size_t(model_.load()->row.elements()) + 4096;
   }
   Batcher::Counts counts() const { return batcher_.counts(); }
 
@@ -127,7 +132,7 @@ void talk(Server& server, int socket) {
       if (!send_all(socket, server.answer(line) + "\n")) return;
     }
     read.erase(0, begin);
-    if (read.size() <= kMostOfLine) continue;
+    if (read.size() <= server.longest_line()) continue;
     send_all(socket, "error a line that is too long\n");
     return;
   }
@@ -144,7 +149,10 @@ void accept_all(Server& server, int listener) {
     }
     try {
       std::thread([&server, socket] {
-        talk(server, socket);
+        try {
+          talk(server, socket);
+        } catch (const std::exception&) {  // no memory for what it sends
+        }
         close(socket);
       }).detach();
       } catch (const std::exception&) {

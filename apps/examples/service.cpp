@@ -25,7 +25,10 @@
 #include <caf/stateful_actor.hpp>
 #include <charconv>
 #include <cmath>
+#include <deque>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -201,8 +204,15 @@ bool take(std::string_view& text, T& value) {
   return error == std::errc();
 }
 
+// Of each client, the request that is being counted and those behind it. Runs that conflict are done
+// again in any order: a later number that overtakes would make an earlier one an old one.
+struct DeskState {
+  std::map<std::int64_t, std::deque<std::function<void()>>> adds;
+};
+
 // Knows what a line means, asks the session, and answers.
-caf::behavior desk_actor(caf::event_based_actor* self, const Service* service, caf::actor runs) {
+caf::behavior desk_actor(caf::stateful_actor<DeskState>* self, const Service* service,
+                         caf::actor runs) {
   return {[self, service, runs](const Line& line) {
     std::string_view text = line.text;
     const std::string_view word = text.substr(0, text.find(' '));
@@ -219,21 +229,35 @@ caf::behavior desk_actor(caf::event_based_actor* self, const Service* service, c
                {Tensor::scalar(client), Tensor::scalar(number)},
                {.timeout = 2s, .durable = true}};
     if (!add) run = {service->predict_step, {Tensor::scalar(x)}, {.timeout = 2s}};
-    self->request(runs, caf::infinite, std::move(run))
-        .then(
-            [=, from = line.from](const RunResult& result) {
-              std::string answer = "error " + result.status.message();
-              if (result.status.ok() && add)
-                answer = std::to_string(result.fetches[0].item<std::int64_t>());
-              else if (result.status.ok() && !result.fetches[1].item<bool>())
-                answer = "error nothing is learned yet";
-              else if (result.status.ok())
-                answer = fmt::format("{:.4f}", result.fetches[0].item<float>());
-              from->say(fmt::format("{} {} {}", client, number, answer));
-            },
-            [=, from = line.from](const caf::error&) {
-              from->say(fmt::format("{} {} error its session's actor has ended", client, number));
-            });
+    const auto over = [self, client, add] {
+      if (!add) return;
+      auto& adds = self->state.adds[client];
+      adds.pop_front();
+      if (!adds.empty()) adds.front()();
+    };
+    const auto begin = [=, from = line.from] {
+      self->request(runs, caf::infinite, run)
+          .then(
+              [=](const RunResult& result) {
+                std::string answer = "error " + result.status.message();
+                if (result.status.ok() && add)
+                  answer = std::to_string(result.fetches[0].item<std::int64_t>());
+                else if (result.status.ok() && !result.fetches[1].item<bool>())
+                  answer = "error nothing is learned yet";
+                else if (result.status.ok())
+                  answer = fmt::format("{:.4f}", result.fetches[0].item<float>());
+                from->say(fmt::format("{} {} {}", client, number, answer));
+                over();
+              },
+              [=](const caf::error&) {
+                from->say(fmt::format("{} {} error its session's actor has ended", client, number));
+                over();
+              });
+    };
+    if (!add) return begin();
+    auto& adds = self->state.adds[client];
+    adds.push_back(begin);
+    if (adds.size() == 1) begin();
   }};
 }
 

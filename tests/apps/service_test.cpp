@@ -30,9 +30,12 @@ class Guest {
     there_ = connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   }
   ~Guest() { close(socket_); }
+  bool say(const std::string& text) const {
+    return there_ && send(socket_, text.data(), text.size(), MSG_NOSIGNAL) >= 0;
+  }
   // Empty: the connection is lost.
-  std::string ask(const std::string& text) {
-    if (!there_ || send(socket_, text.data(), text.size(), MSG_NOSIGNAL) < 0) return "";
+  std::string ask(const std::string& text) const { return say(text) ? hear() : ""; }
+  std::string hear() const {
     std::string answer;
     for (char c = 0; recv(socket_, &c, 1, 0) == 1;) {
       if (c == '\n') return answer;
@@ -86,6 +89,17 @@ TEST_CASE("a service counts each request once, whatever part of it is killed") {
   CHECK(contains(ask("add 99 1"), "error expected"));
   CHECK(contains(ask(std::string(150, 'x')), "error expected"));
   CHECK(Guest(socket).ask(std::string(5000, 'x')).empty());
+  // Clients that do not wait for their answers: no number overtakes an earlier one of its client.
+  Guest third(socket), fourth(socket);
+  for (const auto& [client, sender] : {std::pair(3, &third), std::pair(4, &fourth)}) {
+    std::string lines;
+    for (int n = 1; n <= 20; ++n)
+      lines += "add " + std::to_string(client) + " " + std::to_string(n) + "\n";
+    sender->say(lines);
+  }
+  for (int n = 0; n < 20; ++n)
+    for (Guest* each : {&third, &fourth}) CHECK_FALSE(contains(each->hear(), "error"));
+  CHECK(ask("add 1 4") == "1 4 45");
   run.signal(SIGTERM);
   CHECK(run.end() == 143);
 }
