@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -26,7 +27,7 @@ struct CallResult {
   CommitNumber snapshot = 0;   // of the variables that a run read
   CommitNumber behind = 0;     // of an immediate run (RunAnswer::behind)
   bool moved = false;          // the place of a dataset or the draws, but the run wrote nothing
-  JobPlace place;              // of a run that asked for it
+  std::shared_ptr<const JobPlace> place;  // of a run that asked for it; else null
   CompiledId compiled = 0;
   bool unloaded = false;  // the run's compiled step is: compile it again
   std::vector<std::string> text;

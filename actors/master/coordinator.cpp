@@ -262,7 +262,7 @@ void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
   if (!keep_marks) run.attempt.marks_from = run.attempt.id.a;
   run.attempt.snapshot = decided_;
   if (!again || run.may_commit()) run.random_index = random_index(run);
-  if (run.with_place) run.place = place(run.id.session);
+  if (run.with_place) run.place = std::make_shared<const JobPlace>(place(run.id.session));
   if (run.elements.empty()) run.elements = places_.take(run.step->datasets);
   mutexes_.take(run.id, run.step->mutexes);
   run.grant = may_grant(run) ? number_of(run) : 0;

@@ -44,7 +44,7 @@ const RunAnswer* KeptAnswers::find(const RunId& run) const {
 void KeptAnswers::keep(const RunAnswer& answer) {
   auto session = sessions_.find(answer.run.session);
   if (session != sessions_.end() && !session->second.closing)
-    session->second.answers[answer.run.n] = answer;
+    session->second.answers.insert_or_assign(answer.run.n, answer);
 }
 
 std::size_t KeptAnswers::size() const {

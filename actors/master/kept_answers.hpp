@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "core/transaction.hpp"
@@ -14,11 +15,11 @@ namespace troupe {
 struct RunAnswer {
   RunId run;
   Status status;
-  std::vector<Fetched> fetches;  // by index, when ok
-  CommitNumber committed = 0;    // the run's number; 0: it wrote nothing, or failed
-  JobPlace place;                // as of the snapshot, if asked for and ok
-  CommitNumber seen = 0;         // it saw nothing of a later commit
-  CommitNumber snapshot = 0;     // of the variables that it read
+  std::vector<Fetched> fetches;           // by index, when ok
+  CommitNumber committed = 0;             // the run's number; 0: it wrote nothing, or failed
+  std::shared_ptr<const JobPlace> place;  // as of the snapshot, if asked for and ok; else null
+  CommitNumber seen = 0;                  // it saw nothing of a later commit
+  CommitNumber snapshot = 0;              // of the variables that it read
   // Of an immediate run: how many commits there were since its snapshot, if one of them changed
   // what it read; else 0.
   CommitNumber behind = 0;

@@ -462,7 +462,8 @@ void task_lost(MasterSelf self, const TaskLost& message) {
 
 void ask_place(MasterSelf self, const AskPlace& message) {
   CallResult result;
-  result.place = self->state.coordinator->ask_place(message.session);
+  result.place =
+      std::make_shared<const JobPlace>(self->state.coordinator->ask_place(message.session));
   message.call->finish(std::move(result));
 }
 

@@ -50,7 +50,7 @@ class RunTable {
     Commit commit = Commit::checked;
     CommitNumber behind = 0;  // RunAnswer::behind, once it is being prepared
     bool with_place = false;
-    JobPlace place;                          // with_place: as of the attempt's start
+    std::shared_ptr<const JobPlace> place;   // with_place: as of the attempt's start
     std::shared_ptr<const JobPlace> resume;  // the place of a job that it restores; null: none
     bool waiting = false;                    // reported as waiting only for resources
     std::map<std::uint32_t, PartitionDone> done;
@@ -90,13 +90,13 @@ class RunTable {
   // In the order of arrival.
   template <class Wanted>
   std::vector<RunId> where(Wanted wanted) const {
-    std::vector<const Run*> found;
-    for (const auto& [id, run] : runs_)
-      if (wanted(run)) found.push_back(&run);
-    std::sort(found.begin(), found.end(),
-              [](const Run* a, const Run* b) { return a->order < b->order; });
     std::vector<RunId> ids;
-    for (const Run* run : found) ids.push_back(run->id);
+    for (const auto& [id, run] : runs_)
+      if (wanted(run)) ids.push_back(id);
+    if (ids.size() > 1)
+      std::sort(ids.begin(), ids.end(), [&](const RunId& a, const RunId& b) {
+        return runs_.at(a).order < runs_.at(b).order;
+      });
     return ids;
   }
   std::vector<RunId> in(Phase phase) const {

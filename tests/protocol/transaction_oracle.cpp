@@ -139,7 +139,7 @@ void Simulation::use_elements(const Coordinator::Answer& answer, const std::vect
   if (answer.committed != 0)
     commit_by_rule(answer.run, answer.committed);
   else if (p.asks())
-    check_place(answer.place, holder.mapped().place, "a run");
+    check_place(*answer.place, holder.mapped().place, "a run");
 }
 
 // A run that is applied outside before it is answered has been decided, and its elements are used.

@@ -202,16 +202,17 @@ Status compile_first(Step& step,
 Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
                                 const RunOptions& options) {
   using Clock = std::chrono::steady_clock;
-  RunOptions now = options;
-  const Clock::time_point began = Clock::now();
   bool committed = false;
+  if (!options.timeout || options.timeout->count() <= 0 || *options.timeout >= kLongest)
+    return in_some_runtime(
+        step.core, [&] { return run_in_this_runtime(step, feeds, options, committed); }, committed);
+  const Clock::time_point began = Clock::now();
+  RunOptions now = options;
   const auto run = [&] {
-    if (options.timeout && options.timeout->count() > 0 && *options.timeout < kLongest) {
-      // The time of a recovery counts.
-      const auto left = *options.timeout - (Clock::now() - began);
-      now.timeout = std::max(std::chrono::nanoseconds(0),
-                             std::chrono::duration_cast<std::chrono::nanoseconds>(left));
-    }
+    // The time of a recovery counts.
+    const auto left = *options.timeout - (Clock::now() - began);
+    now.timeout = std::max(std::chrono::nanoseconds(0),
+                           std::chrono::duration_cast<std::chrono::nanoseconds>(left));
     return run_in_this_runtime(step, feeds, now, committed);
   };
   return in_some_runtime(step.core, run, committed);

@@ -190,7 +190,7 @@ Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core,
   if (request.fetches.empty()) return state;
   TROUPE_TRY(CallResult result,
              run_single(core, std::move(request), {}, RunFor::session, /*only_reads=*/true));
-  take_place(std::move(result.place), state);
+  take_place(*result.place, state);
   for (std::size_t i = 0; i < names.size(); ++i)
     state.variables.emplace_back(names[i], std::move(result.fetches[i]));
   for (std::size_t i = 0; i < resources.size(); ++i)
