@@ -256,25 +256,6 @@ Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
   return std::move(state.variables);
 }
 
-namespace {
-
-// All that a job has, of one commit. REQUIRES: nobody is amid once().
-Expected<JobState> whole_state(const std::shared_ptr<SessionCore>& core,
-                               const StateOptions& options = {}) {
-  std::vector<NamedHandle> resources;
-  if (options.resources) resources = other_resources(core->graph);
-  TROUPE_TRY(const auto variables, state_reads(core->graph.def()));
-  TROUPE_TRY(JobState state, read_state(core, variables, resources));
-  if (state.variables.empty() && state.resources.empty())
-    return failed_precondition("the graph reads no variable: there is no state to save");
-  std::lock_guard lock(core->mutex);
-  state.graph = core->marks.of(core->graph.def());
-  state.seed = core->graph.def().seed;
-  return state;
-}
-
-}  // namespace
-
 struct PendingState::State {
   detail::Step step;
   detail::Run run;
@@ -301,17 +282,9 @@ Expected<WrittenState> PendingState::try_get() {
     }
   }
   if (!s.variables.empty()) return internal_error("no shard has '" + *s.variables.begin() + "'");
-  if (s.resources_of != 0 && result.place.committed != s.resources_of) {
-    // The run waited for its turn while others committed. Behind once(), as a state always is; but
-    // once() may wait for this thread.
-    std::unique_lock not_amid_once(s.step.core->doing_once, std::try_to_lock);
-    if (!not_amid_once) return aborted("another run committed while the state was taken");
-    s.written.shards.clear();
-    TROUPE_TRY(s.written.state, whole_state(s.step.core));
-    s.whole = true;
-    return std::move(s.written);
-  }
-  take_place(std::move(result.place), s.written.state);
+  if (s.resources_of != 0 && result.place->committed != s.resources_of)
+    return aborted("another run committed while the state was taken");
+  take_place(*result.place, s.written.state);
   s.whole = true;
   return std::move(s.written);
 }
@@ -378,7 +351,16 @@ Expected<PendingState> Session::start_state(const std::string& folder, const std
 Expected<JobState> Session::try_state(const StateOptions& options) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::try_state"));
   std::lock_guard not_amid_once(core_->doing_once);
-  return whole_state(core_, options);
+  std::vector<NamedHandle> resources;
+  if (options.resources) resources = other_resources(core_->graph);
+  TROUPE_TRY(const auto variables, state_reads(core_->graph.def()));
+  TROUPE_TRY(JobState state, read_state(core_, variables, resources));
+  if (state.variables.empty() && state.resources.empty())
+    return failed_precondition("the graph reads no variable: there is no state to save");
+  std::lock_guard lock(core_->mutex);
+  state.graph = core_->marks.of(core_->graph.def());
+  state.seed = core_->graph.def().seed;
+  return state;
 }
 
 DurableRuns& Session::durable_runs() { return core_->durable; }
@@ -649,7 +631,7 @@ Expected<JobPlace> Session::try_place() {
   TROUPE_TRY(may_wait(*core_, "Session::place"));
   CallResult result = at_gate(*core_, [&] { return ask(*core_, AskPlace{core_->id, nullptr}); });
   TROUPE_TRY(result.status);
-  return std::move(result.place);
+  return *result.place;
 }
 
 Status Session::try_mark_place(const std::string& note) {

@@ -175,7 +175,9 @@ struct Job::State {
   Writing writing;
   std::int64_t writing_step = 0;
   CommitNumber writing_commit = 0;              // all up to it are in that checkpoint
-  bool write_again = false;                     // a lost worker took it with it
+  bool write_again = false;                     // a lost worker took it with it, or:
+  bool overtaken = false;                       // others committed while shards were written
+  bool gathers = false;                         // its variables came through this process
   bool writing_keeps = false;                   // the session may go back to that checkpoint
   std::shared_ptr<WrittenState> written_state;  // of the one under way; set when it is written
   std::uint64_t keeper = 0;                     // of durable runs; 0: it is not
@@ -207,6 +209,7 @@ struct Job::State {
     session.stop_waiting_if([this] { return stop_asked(); });
   }
   ~State() {
+    if (summaries) summaries->flush();
     session.stop_waiting_if(nullptr);
     close_durable("its Job has ended");
   }
@@ -497,7 +500,8 @@ Checkpoints::Contents contents_of(WrittenState written, const CheckpointHeader& 
 Expected<std::function<Checkpoints::Written()>> Job::State::begin_writing() {
   durable().begin_state();
   TROUPE_TRY(CheckpointDraft draft, checkpoints.draft());
-  if (options.gather) {
+  gathers = options.gather || std::exchange(overtaken, false);
+  if (gathers) {
     TROUPE_TRY(Checkpoints::Contents all, gathered());
     return checkpoints.writing(std::move(draft),
                                [all]() -> Expected<Checkpoints::Contents> { return all; });
@@ -596,6 +600,9 @@ void Job::State::write_behind() {
 void Job::State::take(const Checkpoints::Written& written) {
   // A part was lost meanwhile, and the session goes on: so does whoever waits for a checkpoint.
   write_again = written.info.status().code() == Code::unavailable && recovers();
+  // Then the next one is read in one run, whose turn comes before what it reads is old.
+  overtaken = written.info.status().code() == Code::aborted && !gathers;
+  write_again |= overtaken;
   if (write_again) return;
   const Status tried = checkpoints.end_try(writing_step, written);
   durable().written(tried.ok() ? written.commit : writing_commit, tried);
@@ -759,14 +766,14 @@ bool Job::judge(double loss) {
   position.worse = better ? 0 : position.worse + 1;
   if (!better) return false;
   position.best = loss;
-  position.best_step = state_->step.number_;
+  position.best_step = state_->said_in();
   if (state_->options.dir.empty() || !state_->options.keep_best) return true;
   const Status saved = state_->session.try_save(state_->options.dir + "/best.safetensors");
   if (saved.code() == Code::unavailable) throw Error(saved);
   if (!saved.ok())
     TROUPE_LOG(
         warning, "job",
-        fmt::format("best.safetensors is not of step {}: {}", state_->step.number_, saved.text()));
+        fmt::format("best.safetensors is not of step {}: {}", state_->said_in(), saved.text()));
   return true;
 }
 
@@ -800,12 +807,12 @@ void Job::report(std::initializer_list<std::pair<std::string_view, double>> valu
   if (s.options.quiet) return;
   std::string line;
   if (s.options.json) {
-    nlohmann::ordered_json json = {{"step", s.step.number_}, {"steps", s.until}};
+    nlohmann::ordered_json json = {{"step", s.said_in()}, {"steps", s.until}};
     for (const auto& [name, value] : values) json[std::string(name)] = value;  // NaN is null
     if (speed > 0) json["steps_per_second"] = speed;
     line = json_text(json);
   } else {
-    line = fmt::format("step {}/{}", s.step.number_, s.until);
+    line = fmt::format("step {}/{}", s.said_in(), s.until);
     for (const auto& [name, value] : values) line += fmt::format("  {} {:.4f}", name, value);
     if (speed > 0) line += fmt::format("  {:.1f} steps/s", speed);
   }
