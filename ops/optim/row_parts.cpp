@@ -1,12 +1,14 @@
 #include "ops/optim/row_parts.hpp"
 
+#include <set>
+
 #include "ops/api/generated.hpp"
 
 namespace troupe::optim {
 namespace {
 
-// More are no longer worth it: the same gradient may be in a sum many times.
-constexpr std::size_t kMostParts = 1024;
+// The same gradient may be in a sum many times over: so many more parts than there are gradients.
+constexpr std::size_t kMostAgain = 1024;
 
 bool is_scalar(const Output& x) { return x.shape().known_rank() && x.shape().rank() == 0; }
 
@@ -27,7 +29,8 @@ class Parts {
       const auto axis = node.attrs.find("axis");
       if (axis != node.attrs.end() && *axis->second.get<std::int64_t>() != 0) return false;
       parts.push_back({input(1), input(0), factor});
-      return parts.size() <= kMostParts;
+      seen_.insert(gradient.node());
+      return parts.size() <= seen_.size() + kMostAgain;
     }
     if (!scaled_) return false;
     if (node.op == "ReplicaMean") return add(input(0), factor);
@@ -41,6 +44,7 @@ class Parts {
 
  private:
   const bool scaled_;
+  std::set<NodeId> seen_;
 };
 
 }  // namespace

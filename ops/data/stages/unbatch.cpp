@@ -15,13 +15,13 @@ Shape shape_of_row(const Shape& shape) { return Shape(shape.dims().subspan(1)); 
 
 class UnbatchPass final : public Pass {
  public:
-  // `each`: the number of rows of every example, if known. `direct`: of the input.
-  UnbatchPass(std::unique_ptr<Pass> input, std::optional<std::uint64_t> each, bool direct)
-      : input_(std::move(input)), each_(each), direct_(direct) {}
+  // `each`: the number of rows of every example, if known.
+  UnbatchPass(std::unique_ptr<Pass> input, std::optional<std::uint64_t> each)
+      : input_(std::move(input)), each_(each) {}
   UnbatchPass(const UnbatchPass& other)
       : input_(other.input_->clone()),
         each_(other.each_),
-        direct_(other.direct_),
+        failed_(other.failed_),
         values_(other.values_),
         origin_(other.origin_),
         row_(other.row_),
@@ -30,6 +30,10 @@ class UnbatchPass final : public Pass {
   Expected<std::optional<Example>> next() override {
     TROUPE_TRY(const bool found, find_row());
     if (!found) return std::optional<Example>();
+    if (!failed_.ok()) {
+      ++row_;
+      return failed_;
+    }
     std::vector<Tensor> row;
     for (const Tensor& value : values_) {
       const Tensor part = value.rows(row_, row_ + 1).reshaped(shape_of_row(value.shape()));
@@ -44,8 +48,7 @@ class UnbatchPass final : public Pass {
   Expected<std::uint64_t> skip(std::uint64_t n) override {
     std::uint64_t passed = 0;
     while (passed < n) {
-      // Whole examples at once, where none can be bad and count as one row.
-      if (row_ == rows_ && each_ && direct_ && n - passed >= *each_) {
+      if (row_ == rows_ && each_ && n - passed >= *each_) {
         const std::uint64_t wanted = (n - passed) / *each_;
         const auto whole = input_->skip(wanted);
         goes_on_ = input_->goes_on();
@@ -74,35 +77,47 @@ class UnbatchPass final : public Pass {
   }
 
  private:
-  // Whether there is another row.
+  // Whether there is another row. Of an example whose number of rows is known each is bad if it is.
   Expected<bool> find_row() {
     for (int tries = 0; row_ == rows_; ++tries) {
-      auto example = input_->next();
-      goes_on_ = example.ok() || input_->goes_on();
-      values_.clear();
-      row_ = rows_ = 0;
-      if (!example.ok()) return example.status();
-      if (!*example) return false;
-      auto values = values_of(**example);
-      if (!values.ok()) return in_example(values.status(), **example);
-      for (const Tensor& value : *values)
-        if (value.rank() == 0 || value.dim(0) != (*values)[0].dim(0))
-          return in_example(
-              invalid_argument("an example of " + signature_text(troupe::signature_of(*values)) +
-                               " has no rows to part it in"),
-              **example);
-      if (tries == kMostWithoutRows)
-        return invalid_argument(std::to_string(tries) + " examples without a row");
-      origin_ = origin_of(**example);
-      rows_ = (*values)[0].dim(0);
-      values_ = std::move(*values);
+      auto found = find_example(tries);
+      if (found.ok()) {
+        if (!*found) return false;
+        continue;
+      }
+      if (!each_ || !goes_on_ || !is_of_data(found.status())) return found;
+      failed_ = found.status();
+      rows_ = std::int64_t(*each_);
     }
+    return true;
+  }
+  Expected<bool> find_example(int tries) {
+    auto example = input_->next();
+    goes_on_ = example.ok() || input_->goes_on();
+    values_.clear();
+    failed_ = {};
+    row_ = rows_ = 0;
+    if (!example.ok()) return example.status();
+    if (!*example) return false;
+    auto values = values_of(**example);
+    if (!values.ok()) return in_example(values.status(), **example);
+    for (const Tensor& value : *values)
+      if (value.rank() == 0 || value.dim(0) != (*values)[0].dim(0))
+        return in_example(
+            invalid_argument("an example of " + signature_text(troupe::signature_of(*values)) +
+                             " has no rows to part it in"),
+            **example);
+    if (tries == kMostWithoutRows)
+      return invalid_argument(std::to_string(tries) + " examples without a row");
+    origin_ = origin_of(**example);
+    rows_ = (*values)[0].dim(0);
+    values_ = std::move(*values);
     return true;
   }
 
   std::unique_ptr<Pass> input_;
   std::optional<std::uint64_t> each_;
-  bool direct_;
+  Status failed_;               // of an example that is as many bad rows as it should have
   std::vector<Tensor> values_;  // the example whose rows are next
   Origin origin_;
   std::int64_t row_ = 0, rows_ = 0;
@@ -121,7 +136,7 @@ class UnbatchStage final : public Stage {
   bool direct() const override { return each_ && input_->direct(); }
   bool steady() const override { return each_ && input_->steady(); }
   std::unique_ptr<Pass> pass(std::uint64_t number) const override {
-    return std::make_unique<UnbatchPass>(input_->pass(number), each_, input_->direct());
+    return std::make_unique<UnbatchPass>(input_->pass(number), each_);
   }
 
  private:

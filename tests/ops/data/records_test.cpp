@@ -327,9 +327,10 @@ TEST_CASE("bad lines and records have their numbers for stages that skip, too") 
                                {{.dtype = DType::i64, .cells = 2}}, {.header = false})
                          .unbatch();
   CHECK(left(pairs) == Numbers{0, 1, 20, 21, 30, 31});
-  CHECK(left(pairs.shard(2, 0)) == Numbers{0, 21, 31});  // the bad one is number 2
-  CHECK(left(pairs.shard(2, 1)) == Numbers{1, 20, 30});
-  CHECK(left(pairs.skip(4)) == Numbers{21, 30, 31});
+  CHECK(left(pairs.shard(2, 0)) == Numbers{0, 20, 30});  // the bad one is two bad rows
+  CHECK(left(pairs.shard(2, 1)) == Numbers{1, 21, 31});
+  CHECK(left(pairs.shard(3, 0)) == Numbers{0, 30});
+  CHECK(left(pairs.skip(3)) == Numbers{20, 21, 30, 31});
   Pipeline pipeline = open_examples(numbers).value();
   CHECK_FALSE(pipeline.element(1).ok());
   CHECK(pipeline.element(3).value()[0].item<std::int64_t>() == 3);
