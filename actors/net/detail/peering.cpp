@@ -169,9 +169,10 @@ void TcpTransport::begin_connect(const PeerRef& peer) {
   if (!c.ok()) return retry(*peer, c.status());
   peer->control = *c;
   if (Status s = (*c)->start(*control_); !s.ok()) return drop(peer, s, false);
-  const std::size_t untried = peer->addresses.size() - peer->attempts % peer->addresses.size();
-  if (untried == 1) return;
-  const Time patience = std::max<Time>(kAddress, (peer->deadline - now()) / std::int64_t(untried));
+  if (peer->addresses.size() == 1) return;
+  // The first one may be there later: it has a second turn.
+  const std::size_t turns = peer->addresses.size() - peer->attempts % peer->addresses.size() + 1;
+  const Time patience = std::max<Time>(kAddress, (peer->deadline - now()) / std::int64_t(turns));
   peer->next_address_at = now() + patience;
   control_->tick_within(patience);
 }
@@ -331,6 +332,7 @@ void TcpTransport::retry(Peer& peer, Status why) {
   for (const auto& c : {std::exchange(peer.control, nullptr), std::exchange(peer.data, nullptr)})
     if (c) c->close();
   peer.state = Peer::State::connecting;
+  peer.next_address_at.reset();
   peer.last_error = std::move(why);
   const auto after = std::min<std::chrono::milliseconds>(
       kRetryAfter, kFirstRetryAfter * (1 << std::min<std::size_t>(peer.attempts, 8)));
@@ -428,7 +430,6 @@ void TcpTransport::look_after(const PeerRef& peer) {
   if (peer->outgoing && peer->retry_at && now >= *peer->retry_at) return begin_connect(peer);
   if (peer->state < Peer::State::attaching && peer->next_address_at &&
       now >= *peer->next_address_at) {
-    peer->next_address_at.reset();
     retry(*peer, deadline_exceeded("nobody answers at one of its addresses"));
   }
 }

@@ -107,6 +107,7 @@ struct TlsSocket {
   static int read(BIO* bio, char* into, int size) {
     TlsStream& s = stream(bio);
     BIO_clear_retry_flags(bio);
+    if (s.without_data_ > TlsStream::kMostWithoutData) return -1;
     ssize_t n = 0;
     do n = ::recv(s.fd_, into, std::size_t(size), 0);
     while (n < 0 && errno == EINTR);
@@ -131,6 +132,10 @@ struct TlsSocket {
     auto* bytes = reinterpret_cast<const std::byte*>(from);
     s.out_.insert(s.out_.end(), bytes, bytes + size);
     return size;
+  }
+
+  static void message(int sent, int, int type, const void*, std::size_t, SSL*, void* s) {
+    if (!sent && type == SSL3_RT_HANDSHAKE) ++static_cast<TlsStream*>(s)->without_data_;
   }
 
   static long control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH; }
@@ -185,6 +190,8 @@ TlsStream::TlsStream(const TlsContext& context, int fd, bool server)
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl, bio, bio);
+  SSL_set_msg_callback(ssl, TlsSocket::message);
+  SSL_set_msg_callback_arg(ssl, this);
   if (server) {
     SSL_set_accept_state(ssl);
     return;
@@ -200,6 +207,9 @@ TlsStream::~TlsStream() = default;
 Status TlsStream::failure(const char* doing, int result) {
   int kind = SSL_get_error(static_cast<SSL*>(ssl_.get()), result);
   if (read_error_ != 0) return errno_status(doing, read_error_);
+  if (without_data_ > kMostWithoutData)
+    return failed_precondition(
+        fmt::format("the peer sent {} messages of TLS and no data", without_data_));
   if (kind == SSL_ERROR_ZERO_RETURN || end_of_input_) {
     ERR_clear_error();
     return unavailable("the peer closed the connection");
@@ -236,11 +246,7 @@ Expected<std::size_t> TlsStream::read(std::span<std::byte> into) {
     }
     int kind = SSL_get_error(ssl, result);
     if (kind != SSL_ERROR_WANT_READ && kind != SSL_ERROR_WANT_WRITE) return failure("read", result);
-    if (drained_) return std::size_t{0};
-    // A record of TLS itself, such as an update of keys.
-    if (++without_data_ > kMostWithoutData)
-      return failed_precondition(
-          fmt::format("the peer sent {} records without data", without_data_));
+    if (drained_) return std::size_t{0};  // else it has handled what was no data
   }
 }
 

@@ -73,8 +73,9 @@ class TlsStream {
   int read_error_ = 0;
   bool end_of_input_ = false;
   bool drained_ = false;  // the socket had nothing more when it was read last
-  // Records one after the other that are not of the program, such as updates of keys. A peer that
-  // sends nothing else would keep the thread of all connections.
+  // Messages of TLS itself, such as updates of keys, since there were data. A peer that sends nothing
+  // else would keep the thread of all connections: OpenSSL handles all that one read of the socket
+  // has, and then it ends.
   static constexpr int kMostWithoutData = 32;
   int without_data_ = 0;
   std::uint64_t records_ = 0;
