@@ -14,11 +14,15 @@ Expected<CheckpointLock> CheckpointLock::take(const std::string& dir) {
   const std::string path = dir + "/.lock";
   Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   // Of another user of the folder.
-  if (!file && errno == EACCES) file = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const bool others = !file && errno == EACCES;
+  if (others) file = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return failed_precondition("cannot open '" + path + "': " + std::strerror(errno));
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK)
       return failed_precondition("somebody else writes checkpoints into '" + dir + "' now");
+    if (others)  // NFS locks what is open for writing
+      return failed_precondition("cannot lock '" + path +
+                                 "', which is another user's: " + std::strerror(errno));
     TROUPE_LOG(warning, "serialization/checkpoint_lock",
                "cannot lock '" + path + "': " + std::strerror(errno));
   }

@@ -37,6 +37,9 @@ using Kind = Field::Kind;
 // no check.
 constexpr Field kDim[] = {{2, Kind::text}};
 constexpr Field kTensorShape[] = {{2, Kind::message, kDim}};
+constexpr Field kHandle[] = {
+    {1, Kind::text}, {2, Kind::text}, {3, Kind::text}, {5, Kind::text}, {6, Kind::message}};
+constexpr Field kVariant[] = {{1, Kind::text}, {3, Kind::message}};
 constexpr Field kTensor[] = {{2, Kind::message, kTensorShape},
                              {5, Kind::packed4},
                              {6, Kind::packed8},
@@ -46,15 +49,21 @@ constexpr Field kTensor[] = {{2, Kind::message, kTensorShape},
                              {11, Kind::varints},
                              {12, Kind::packed8},
                              {13, Kind::varints},
+                             {14, Kind::message, kHandle},
+                             {15, Kind::message, kVariant},
                              {16, Kind::varints},
                              {17, Kind::varints}};
 constexpr Field kHistogram[] = {{6, Kind::packed8}, {7, Kind::packed8}};
 constexpr Field kAudio[] = {{5, Kind::text}};
 constexpr Field kPlugin[] = {{1, Kind::text}};
 constexpr Field kMetadata[] = {{1, Kind::message, kPlugin}, {2, Kind::text}, {3, Kind::text}};
-constexpr Field kValue[] = {
-    {1, Kind::text}, {5, Kind::message, kHistogram}, {6, Kind::message, kAudio},
-    {7, Kind::text}, {8, Kind::message, kTensor},    {9, Kind::message, kMetadata}};
+constexpr Field kValue[] = {{1, Kind::text},
+                            {4, Kind::message},
+                            {5, Kind::message, kHistogram},
+                            {6, Kind::message, kAudio},
+                            {7, Kind::text},
+                            {8, Kind::message, kTensor},
+                            {9, Kind::message, kMetadata}};
 constexpr Field kSummary[] = {{1, Kind::message, kValue}};
 
 Status check_fields(protozero::data_view bytes, std::span<const Field> fields);

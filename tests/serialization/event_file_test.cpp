@@ -83,7 +83,9 @@ TEST_CASE("what would keep readers from a file is refused, and the file goes on"
        {std::string("garbage"), std::string("\x0a\x05"), field(1, field(1, "\xff")),
         summary_value(field(5, field(6, "1234567"))), summary_value(field(8, field(10, "\xff"))),
         summary_value(field(9, field(2, "\xff"))), summary_value(field(9, field(1, "\x0a\x7f"))),
-        summary_value(field(8, field(2, field(2, field(2, "\xff"))))), std::string("\x00\x00", 2),
+        summary_value(field(8, field(2, field(2, field(2, "\xff"))))),
+        summary_value(field(4, "\x22\x01\xff\x0a")), summary_value(field(8, field(14, "\x0a\x7f"))),
+        summary_value(field(8, field(15, field(1, "\xff")))), std::string("\x00\x00", 2),
         std::string("\x0b"), std::string("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")}) {
     CHECK((*file)->add_summary(1, bad).code() == Code::invalid_argument);
   }
