@@ -50,7 +50,15 @@ std::string attrs_text(const NodeDef& node, std::string_view separator) {
   return out;
 }
 
+// Names may have any characters in a graph that somebody sent: none of them is a command to a
+// terminal, or begins a line.
+void make_printable(std::string& out, std::size_t from) {
+  for (; from < out.size(); ++from)
+    if (static_cast<unsigned char>(out[from]) < 0x20 || out[from] == 0x7f) out[from] = ' ';
+}
+
 void print_node(const GraphDef& graph, const NodeDef& node, std::string& out) {
+  const std::size_t begin = out.size();
   auto to = std::back_inserter(out);
   fmt::format_to(to, "{} = {}(", node.name, node.op);
   std::string_view comma = "";
@@ -70,6 +78,7 @@ void print_node(const GraphDef& graph, const NodeDef& node, std::string& out) {
   for (const std::string& other : node.colocate) fmt::format_to(to, " with {}", other);
   if (node.replica >= 0) fmt::format_to(to, " replica {}", node.replica);
   if (node.site.known()) fmt::format_to(to, " # {}", node.site.text());
+  make_printable(out, begin);
   out += '\n';
 }
 
@@ -120,12 +129,15 @@ void print_function(const FunctionDef& f, std::string& out) {
   };
   std::vector<Port> arguments;
   for (NodeId id : f.arguments) arguments.push_back({id, 0});
-  fmt::format_to(to, "\nfunction {}(", f.name);
+  out += '\n';
+  const std::size_t begin = out.size();
+  fmt::format_to(to, "function {}(", f.name);
   list(arguments);
   out += ") returns (";
   list(f.results);
   out += ')';
   if (f.site.known()) fmt::format_to(to, " # {}", f.site.text());
+  make_printable(out, begin);
   out += '\n';
   for (const NodeDef& node : body.nodes) {
     out += "  ";

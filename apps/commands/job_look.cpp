@@ -112,6 +112,7 @@ Expected<LivesLook> read_lives(const std::string& folder) {
   if (!std::filesystem::is_regular_file(path, none))
     return not_found(fmt::format("'{}' is no folder of a job: it has no lives.log", folder));
   LivesLook look;
+  std::optional<std::uint64_t> before;  // the step at which the life before ended by a fault
   const auto text_of = [](const nlohmann::json& line, const char* key) {
     return line.contains(key) && line[key].is_string() ? line[key].get<std::string>()
                                                        : std::string();
@@ -122,14 +123,20 @@ Expected<LivesLook> read_lives(const std::string& folder) {
     if (!line.is_object()) continue;  // cut by a full disk
     const std::string event = text_of(line, "event");
     if (event == "started") {
+      if (line.contains("life") && line["life"] == 1) before.reset();  // of another troupe run
       if (line.contains("life") && line["life"].is_number_integer())
         look.lives = line["life"].get<std::int64_t>();
     } else if (event == "ended") {
       look.last_exit = text_of(line, "how");
       if (line.contains("step") && line["step"].is_number_unsigned()) {
         const auto step = line["step"].get<std::uint64_t>();
-        look.no_further = step == look.step ? look.no_further + 1 : 0;
+        look.no_further = before == step ? look.no_further + 1 : 0;
         look.step = step;
+        before = step;
+      }
+      if (line.contains("fault") && line["fault"] == false) {  // its own word
+        look.no_further = 0;
+        before.reset();
       }
       look.error = line.contains("error") && line["error"].is_object()
                        ? text_of(line["error"], "report")

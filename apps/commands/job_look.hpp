@@ -32,8 +32,8 @@ struct LivesLook {
   std::int64_t lives = 0;
   std::string last_exit;  // of the life before, or of the last one
   std::string error;      // the report that it left
-  // The lives at the end of the log that ended where the one before them did: faults came faster
-  // than checkpoints.
+  // The lives at the end of the log that a fault ended where one had ended the life before them:
+  // faults came faster than checkpoints.
   std::int64_t no_further = 0;
   std::uint64_t step = 0;  // of the newest checkpoint when the last one ended
 };

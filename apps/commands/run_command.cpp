@@ -188,6 +188,7 @@ void ProgramRun::told(const ProcessSupervisor::Event& event) {
       nlohmann::ordered_json line = {{"event", "ended"},
                                      {"life", event.incarnation},
                                      {"how", end_.text()},
+                                     {"fault", may_pass(end_)},
                                      {"step", JobFolder::position(folder_.path()).step}};
       if (!error.report.empty()) line["error"] = {{"code", error.code}, {"report", error.report}};
       return log(line);

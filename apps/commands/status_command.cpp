@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -76,6 +77,7 @@ int run_status(const StatusWords& words, const Printing& printing) {
     else
       print_out("{}{}", words.watch ? "\n" : "", text_of(*job));
     if (!words.watch || (*job)["state"] == "over") return 0;
+    if (std::fflush(stdout) != 0) return 1;  // nobody reads it any more
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
 }

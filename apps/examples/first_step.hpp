@@ -20,13 +20,13 @@ class Arguments {
  public:
   Arguments(int argc, char** argv) : all_(argv + 1, argv + argc) {}
 
-  bool has(std::string_view name) const {
-    return std::find(all_.begin(), all_.end(), name) != all_.end();
-  }
-  // What stands behind `name`; `otherwise` without it. Throws Error if nothing stands there.
+  bool has(std::string_view name) const { return find(name) != all_.end(); }
+  // What stands behind `name`, or in `name=...`; `otherwise` without it. Throws Error if nothing
+  // stands there.
   std::string text(std::string_view name, std::string_view otherwise = {}) const {
-    auto at = std::find(all_.begin(), all_.end(), name);
+    auto at = find(name);
     if (at == all_.end()) return std::string(otherwise);
+    if (*at != name) return std::string(at->substr(name.size() + 1));
     if (++at == all_.end()) throw Error(invalid_argument(std::string(name) + " needs a value"));
     return std::string(*at);
   }
@@ -41,6 +41,11 @@ class Arguments {
   }
 
  private:
+  std::vector<std::string_view>::const_iterator find(std::string_view name) const {
+    return std::find_if(all_.begin(), all_.end(), [&](std::string_view word) {
+      return word.starts_with(name) && (word.size() == name.size() || word[name.size()] == '=');
+    });
+  }
   std::vector<std::string_view> all_;
 };
 

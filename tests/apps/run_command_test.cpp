@@ -253,6 +253,17 @@ TEST_CASE("a supervisor that is killed while it makes the secret of its workers 
   CHECK(text.size() == 64);
 }
 
+TEST_CASE("lives that ended by their own word are no faults that come fast") {
+  Folder folder;
+  const std::string job = folder.path + "/job";
+  for (int i = 0; i < 3; ++i) REQUIRE(troupe_command("run --job " + job + " -- true").code == 0);
+  CHECK(value_or_throw(read_lives(job)).no_further == 0);
+  const Ended ended =
+      troupe_command("run --max-restarts 2 --job " + job + " -- sh -c 'kill -9 $$'");
+  CHECK(ended.code == 128 + SIGKILL);
+  CHECK(value_or_throw(read_lives(job)).no_further == 2);  // of three lives
+}
+
 TEST_CASE("a supervisor that is asked to end before its program began says so by its code") {
   Folder folder;
   const Ended ended =
