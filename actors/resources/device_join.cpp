@@ -27,15 +27,19 @@ bool can_divide(DType dtype) {
 }  // namespace
 
 Expected<std::shared_ptr<DeviceJoin>> DeviceJoin::make(const OpTable& ops, DType dtype,
-                                                       std::uint32_t replicas, Device& device) {
+                                                       std::uint32_t replicas, bool divides,
+                                                       Device& device) {
   std::shared_ptr<DeviceJoin> join(new DeviceJoin(device));
   join->dtype_ = dtype;
   const AttrMap one{{"T", Attr(dtype)}},
       many{{"T", Attr(dtype)}, {"N", Attr(std::int64_t(replicas))}};
   TROUPE_TRY(join->add_, kernel_of(ops, {.op = "AddN", .attrs = many}, dtype, device));
   TROUPE_TRY(join->concat_, kernel_of(ops, {.op = "Concat", .attrs = many}, dtype, device));
-  TROUPE_TRY(join->divide_, kernel_of(ops, {.op = "Div", .attrs = one}, dtype, device));
-  const std::array<Kernel*, 3> all{join->add_.get(), join->concat_.get(), join->divide_.get()};
+  std::vector<Kernel*> all{join->add_.get(), join->concat_.get()};
+  if (divides && can_divide(dtype)) {
+    TROUPE_TRY(join->divide_, kernel_of(ops, {.op = "Div", .attrs = one}, dtype, device));
+    all.push_back(join->divide_.get());
+  }
   TROUPE_TRY(device.prepare(all));
   return join;
 }
@@ -58,8 +62,7 @@ Expected<Tensor> DeviceJoin::rows(std::vector<Tensor> parts, Lanes& lanes) const
 }
 
 Expected<Tensor> DeviceJoin::quotient(Tensor x, std::size_t n, Lanes& lanes) const {
-  if (!can_divide(dtype_))
-    return unimplemented("a mean over replicas of " + std::string(dtype_name(dtype_)));
+  if (!divide_) return unimplemented("a mean over replicas of " + std::string(dtype_name(dtype_)));
   TROUPE_TRY(const Tensor number, scalar_of(dtype_, std::uint64_t(n)));
   return result(*divide_, {std::move(x), number}, lanes);
 }

@@ -13,9 +13,11 @@ namespace troupe {
 // Of tensors of one type on one device, which outlives it. Used on lanes of that device.
 class DeviceJoin {
  public:
-  // Prepares the device. Errors: those of KernelRegistry::make and Device::prepare.
+  // Prepares the device; `divides`: for mean(), and for rows() of floats. Errors: those of
+  // KernelRegistry::make and Device::prepare.
   static Expected<std::shared_ptr<DeviceJoin>> make(const OpTable& ops, DType dtype,
-                                                    std::uint32_t replicas, Device& device);
+                                                    std::uint32_t replicas, bool divides,
+                                                    Device& device);
 
   // The sum of all, in order.
   Expected<Tensor> sum(std::vector<Tensor> parts, Lanes& lanes) const;

@@ -34,7 +34,8 @@ UpdateRule read_value(StateReader& in) {
   rule.attrs = node.attrs;
   const std::uint64_t combine = in.number(), replicas = in.number();
   if (combine > std::uint64_t(Combine::rows)) in.refuse("a rule that combines in an unknown way");
-  if (replicas < 1 || replicas > kMostContributions) in.refuse("a rule of too many replicas, or none");
+  if (replicas < 1 || replicas > kMostContributions)
+    in.refuse("a rule of too many replicas, or none");
   rule.combine = Combine(combine);
   rule.replicas = std::uint32_t(replicas);
   rule.some_replicas = in.flag();

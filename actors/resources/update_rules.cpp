@@ -307,8 +307,10 @@ Expected<std::shared_ptr<const UpdateRule>> make_rule(const OpTable& ops, const 
     const auto type = node.attrs.find("T");
     if (type == node.attrs.end())
       return invalid_argument(fmt::format("node '{}' does not say its T", node.name));
-    TROUPE_TRY(rule->join,
-               DeviceJoin::make(ops, *type->second.get<DType>(), rule->replicas, device));
+    const DType dtype = *type->second.get<DType>();
+    const bool divides =
+        rule->combine == Combine::mean || (rule->combine == Combine::rows && is_trainable(dtype));
+    TROUPE_TRY(rule->join, DeviceJoin::make(ops, dtype, rule->replicas, divides, device));
   }
   rule->op_info = op;
   for (std::size_t i = targets.size(); i < op->in.size(); ++i)
