@@ -61,7 +61,7 @@ struct Store {
 template <>
 struct Store<bf16> {
   __device__ static bf16 of(float x) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     bf16 y;
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
     return y;

@@ -32,7 +32,8 @@ struct TanhGrad {
 struct Sigmoid {
   template <class T>
   constexpr T operator()(T x) const {
-    return 1 / (1 + std::exp(-x));
+    const T e = std::exp(-std::abs(x));  // e^-x may be infinite where the result is not 0
+    return (x < 0 ? e : T(1)) / (1 + e);
   }
 };
 struct SigmoidGrad {

@@ -65,6 +65,31 @@ TEST_CASE("a program has the same bits with a GPU beside the CPU") {
   }
 }
 
+TEST_CASE("replicas count in integers on a GPU, and sum and scan what nearly leaves the range") {
+  for (const bool gpu : {false, true}) {
+    CAPTURE(gpu);
+    const Emulated emulated("");
+    Graph g;
+    const Variable count = variable(g, "count", std::int64_t{10});
+    const Op add = assign_add(count, data::range(8).outputs<1>(g)[0]);
+    std::vector<float> line(2048, 2.f);
+    line[0] = 0;
+    const Output factors = placeholder<float>(g, {2048}), x = placeholder<float>(g, {3});
+    const Output products = cumprod(factors), small = sigmoid(x);
+    Session session(g, with_gpu(gpu));
+    session.init();
+    session.compile({}, {add}, {}, {.replicas = 2}).run();
+    const auto y = session.run(
+        {count.value(), products, small}, {},
+        {{factors, Tensor::of<float>({2048}, line)}, {x, Tensor::of<float>({3}, {-90, 90, 0})}});
+    CHECK(y[0].item<std::int64_t>() == 11);
+    for (const float each : y[1].span<float>()) CHECK(each == 0);
+    CHECK(y[2].data<float>()[0] == doctest::Approx(8.2e-40).epsilon(1e-3));
+    CHECK(y[2].data<float>()[1] == 1);
+    CHECK(y[2].data<float>()[2] == 0.5f);
+  }
+}
+
 TEST_CASE("a program for a GPU says which wheel compiles its kernels") {
   const Emulated emulated("", false);
   Graph g;

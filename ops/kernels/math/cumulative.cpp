@@ -136,6 +136,7 @@ class ScanOnGpu final : public cuda::DeviceKernel {
         axis_(spec.int_attr("axis")),
         reverse_(spec.bool_attr("reverse")),
         recurs_(spec.node.op == "LinearRecurrence"),
+        any_order_(spec.node.op == "Cumsum" || is_integer(dtype_)),
         flag_(spec.bool_attr(recurs_ ? "behind" : "exclusive")) {
     const std::string type = cuda::element_type(cuda::without_sign(dtype_));
     if (recurs_) {
@@ -166,7 +167,7 @@ class ScanOnGpu final : public cuda::DeviceKernel {
     args.inner = shape.elements(axis + 1, shape.rank());
     args.reverse = reverse_, args.exclusive = args.behind = flag_;
     const std::int64_t lines = args.outer * args.inner;
-    const bool by_blocks = !recurs_ && few_and_long(lines, args.n);
+    const bool by_blocks = any_order_ && few_and_long(lines, args.n);
     if (y.elements() != 0)
       TROUPE_TRY(by_blocks ? cuda::launch(ctx, functions_[1], cuda::block_for_each(lines), &args)
                            : cuda::launch(ctx, functions_[0], cuda::grid_for(lines), &args));
@@ -177,7 +178,8 @@ class ScanOnGpu final : public cuda::DeviceKernel {
  private:
   const DType dtype_;
   const std::int64_t axis_;
-  const bool reverse_, recurs_, flag_;
+  // In blocks, products of parts of a line are made, which may overflow where the line's do not.
+  const bool reverse_, recurs_, any_order_, flag_;
   std::vector<cuda::GpuFunction> functions_;
 };
 
