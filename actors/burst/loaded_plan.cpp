@@ -86,7 +86,9 @@ void LoadedPlan::lay_out(std::uint32_t i) {
   if (asynchronous_ && node.kernel && pushes(i) && plan_->slots[in[1]].space == MemorySpace::device)
     node.flags |= kPushes;
   if (node.role == Role::merge && !reads_a_feed(from)) counts_[i] |= kMergeWaits;
-  if (counts_[i] == 0 && node.frame == 0) roots_.push_back(i);
+  // A Merge that reads a feed does not wait for its other inputs.
+  const bool due = node.role == Role::merge ? counts_[i] < kMergeControl : counts_[i] == 0;
+  if (due && node.frame == 0) roots_.push_back(i);
   if (node.role != Role::kernel) has_external_ = true;
   if (node.role == Role::recv) recvs_.emplace_back(plan_->info[i].channel, i);
 }

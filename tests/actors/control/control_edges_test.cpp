@@ -2,9 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <stdexcept>
 
 #include "ops/api.hpp"
 #include "tests/actors/support/sessions.hpp"
+#include "tests/contains.hpp"
 #include "tests/graph/paper_loop.hpp"
 
 using namespace troupe;
@@ -56,6 +59,66 @@ TEST_CASE("a predicate from another device picks the branch, and the other one d
     CHECK(other.code() == Code::failed_precondition);
     CHECK(other.text().find("the wrong branch") != std::string::npos);
   }
+}
+
+TEST_CASE("a Merge with a fed input takes it, whatever becomes of the other") {
+  Graph g;
+  const Output fed = placeholder<float>(g, PartialShape::scalar(), "fed");
+  const Output pred = placeholder<bool>(g, PartialShape::scalar(), "pred");
+  const Op s = g.add(NodeSpec{.op = "Switch", .inputs = {constant(g, 2.0f), pred}});
+  const Output merged = g.add("Merge", {fed, s.output(1)});
+  Session session(g, one_thread());
+  const auto run = [&](bool taken) {
+    return session.try_run({merged}, {},
+                           {{fed, Tensor::scalar(1.0f)}, {pred, Tensor::scalar(taken)}},
+                           {.timeout = std::chrono::seconds(60)});
+  };
+  const auto one = run(false);
+  REQUIRE_MESSAGE(one.ok(), one.status().text());
+  CHECK((*one)[0].item<float>() == 1);
+  CHECK(contains(run(true).status().text(), "two inputs are live"));
+}
+
+TEST_CASE("two variables whose containers and names read alike are two in a loop") {
+  Graph g;
+  const Variable a = variable(g, "a", 0.f, {.container = "a", .shared_name = "b c"});
+  const Variable b = variable(g, "b", 0.f, {.container = "a b", .shared_name = "c"});
+  const Output loop = while_loop(
+      constant(g, 0), [](Output i) { return i < 1; },
+      [&](Output i) {
+        assign_add(a, constant(g, 1.f));
+        assign_add(b, constant(g, 10.f));
+        return i + 1;
+      });
+  Session s(g, one_thread());
+  s.init();
+  s.run({loop});
+  const auto y = s.run({a.value(), b.value()});
+  CHECK(y[0].item<float>() == 1);
+  CHECK(y[1].item<float>() == 10);
+}
+
+TEST_CASE("a session does not run what a body that is being built may take back") {
+  Graph g;
+  const Output p = placeholder<bool>(g, PartialShape::scalar(), "p");
+  Session session(g, one_thread());
+  Status inside;
+  const auto build = [&](float first, bool fails) {
+    return cond(
+        p,
+        [&] {
+          const Variable w = variable(g, "w", first);
+          inside = session.try_init();
+          if (fails) throw std::runtime_error("no");
+          return read(w);
+        },
+        [&] { return constant(g, 0.f); });
+  };
+  CHECK_THROWS_AS(build(1, true), std::runtime_error);
+  CHECK(inside.code() == Code::failed_precondition);
+  const Output y = build(2, false);
+  session.init();
+  CHECK(session.run({y}, {}, {{p, Tensor::scalar(true)}})[0].item<float>() == 2);
 }
 
 TEST_CASE("a constant predicate takes its branch, and the other one does nothing") {
