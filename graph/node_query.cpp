@@ -103,8 +103,10 @@ std::string resource_name(const NodeDef& handle) {
 std::string resource_container(const NodeDef& handle) { return string_attr(handle, "container"); }
 
 std::string resource_key(const NodeDef& handle, const OpRegistry& ops) {
-  return std::to_string(int(role_of(handle, ops))) + " " + resource_container(handle) + " " +
-         resource_name(handle);
+  // Names have any characters: the length tells where the container ends.
+  const std::string container = resource_container(handle);
+  return std::to_string(int(role_of(handle, ops))) + " " + std::to_string(container.size()) + " " +
+         container + resource_name(handle);
 }
 
 std::string replica_name(std::string_view name, std::int32_t replica) {

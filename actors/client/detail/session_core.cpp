@@ -191,6 +191,10 @@ Expected<CompiledId> compile_request(SessionCore& core, const CompileRequest& re
   if (core.closed) return session_closed();
   TROUPE_TRY(graph_there(core));
   TROUPE_TRY(check_awaited(core));
+  if (&core.graph.innermost() != &core.graph)
+    return failed_precondition(
+        "the body of a function, a branch or a loop is being built: what it has added to the graph "
+        "may be taken back; run before or after that");
   TROUPE_TRY(ship(core));
   return compile_shipped(core, request);
 }

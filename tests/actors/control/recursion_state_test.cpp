@@ -1,6 +1,8 @@
 // Variables in functions that call themselves: each call sees what the ones before it left.
 #include <doctest/doctest.h>
 
+#include <functional>
+
 #include "ops/api.hpp"
 #include "tests/actors/support/sessions.hpp"
 
@@ -158,6 +160,31 @@ TEST_CASE("gradients go through calls that read and write variables, but not to 
   CHECK(out[0].item<double>() == 24 * 24 * 0.25);
   CHECK(out[1].item<double>() == 24 * 24);
   CHECK(now(s, v) == 5);
+}
+
+TEST_CASE("a long cycle of functions that use a variable is compiled in no time") {
+  Graph g;
+  Output k = depth_fed(g);
+  Variable v = variable(g, "v", Tensor::scalar(0.0));
+  constexpr int kFunctions = 40;
+  std::function<Output(Function&, int, Output)> level = [&](Function& first, int i, Output x) {
+    if (i == kFunctions) return first(x - 1.0);
+    const Function next = g.function("f", {f64_scalar}, {f64_scalar}, [&, i](Function&, Output y) {
+      const Op add = assign_add(v, constant(g, 1.0));
+      auto behind = g.with_control({add});
+      return level(first, i + 1, identity(y));
+    });
+    return next(x);
+  };
+  const Function first = g.function("f", {f64_scalar}, {f64_scalar}, [&](Function& self, Output x) {
+    return cond(
+        x < 0.0, [&] { return identity(x); }, [&] { return level(self, 0, x); });
+  });
+  const Output y = first(k);
+  Session s(g, one_thread());
+  s.init();
+  CHECK(s.run({y}, {}, {{k, Tensor::scalar(1.0)}})[0].item<double>() == -1);
+  CHECK(now(s, v) == 2 * kFunctions);
 }
 
 TEST_CASE("what asks for queues in a function that calls itself is refused with the line") {

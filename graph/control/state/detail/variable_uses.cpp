@@ -60,30 +60,27 @@ std::vector<std::string> VariableUsers::bound(const NodeDef& call, const Keys& k
 }
 
 const VariableUses& VariableUsers::of(const FunctionDef& f, const std::vector<std::string>& bound) {
-  const auto [at, fresh] = known_.try_emplace({&f, bound});
-  VariableUses& known = at->second;  // incomplete while the function is being examined
-  if (!fresh) return known;
+  Known& known = known_[{&f, bound}];
+  if (known.whole || known.pass == pass_) return known.uses;
   const Keys keys = keys_of(f, bound);
-  if (std::all_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); }))
-    return known;
-  const bool repeats = calls_itself(f);
-  if (repeats) open_.insert(at->first);
-  for (bool changed = true; changed;) {
+  known.whole = std::all_of(keys.begin(), keys.end(), [](const auto& key) { return key.empty(); });
+  if (known.whole) return known.uses;
+  // The outermost of functions that call each other looks at all of them until a pass finds nothing
+  // new: each once in a pass, so that many of them take no longer than their number of passes.
+  const bool outermost = pass_ == 0 && calls_itself(f);
+  do {
+    if (outermost) changed_ = false, pass_ = ++passes_;
+    known.pass = pass_;
     VariableUses uses;
     for (const NodeDef& node : f.nodes) uses.add(of(node, keys));
-    changed = repeats && !(uses == known);
-    known = std::move(uses);
-    if (repeats) forget_what_depends();
-  }
-  open_.erase(at->first);
-  return known;
-}
-
-// Forgets what may depend on a function whose uses are not all known yet.
-void VariableUsers::forget_what_depends() {
-  std::erase_if(known_, [&](const auto& entry) {
-    return calls_itself(*entry.first.first) && !open_.contains(entry.first);
-  });
+    changed_ |= !(uses == known.uses);
+    known.uses = std::move(uses);
+  } while (outermost && changed_);
+  known.whole = pass_ == 0;
+  if (!outermost) return known.uses;
+  for (auto& [_, other] : known_) other.whole |= other.pass == pass_;
+  pass_ = 0;
+  return known.uses;
 }
 
 VariableUses VariableUsers::of(const NodeDef& node, const Keys& keys) {

@@ -2,6 +2,7 @@
 // write of the number taken.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -63,13 +64,18 @@ class VariableUsers {
   const NodeDef& writer(const std::string& key) const { return *writers_.at(key); }
 
  private:
-  void forget_what_depends();
-
   const OpRegistry& ops_;
   std::unordered_map<std::string_view, const FunctionDef*> by_name_;
   using Bound = std::pair<const FunctionDef*, std::vector<std::string>>;
-  std::map<Bound, VariableUses> known_;
-  std::set<Bound> open_;  // functions being examined: to find recursive ones
+  struct Known {
+    VariableUses uses;
+    bool whole = false;
+    std::uint64_t pass = ~std::uint64_t{0};  // that looked at it last
+  };
+  std::map<Bound, Known> known_;
+  std::uint64_t pass_ = 0,
+                passes_ = 0;  // over functions that call each other; 0: none is under way
+  bool changed_ = false;      // in this pass
   std::set<const FunctionDef*> recursive_;
   std::map<std::string, const NodeDef*> readers_, writers_;
   std::set<std::string> datasets_;
