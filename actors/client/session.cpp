@@ -406,7 +406,12 @@ Expected<std::string> Session::try_save_job(const std::string& dir, const SaveJo
     TROUPE_TRY(CheckpointDraft draft, CheckpointDraft::begin(dir));
     TROUPE_TRY(PendingState pending,
                start_state(std::filesystem::absolute(draft.folder()), draft.token(), false));
-    TROUPE_TRY(WrittenState written, pending.try_get());
+    Expected<WrittenState> got = pending.try_get();
+    if (got.status().code() == Code::aborted) {  // others have committed meanwhile
+      TROUPE_TRY(JobState whole, try_state());
+      got = WrittenState{std::move(whole), {}};
+    }
+    TROUPE_TRY(WrittenState written, std::move(got));
     if (written.state.committed == 0)
       return failed_precondition("nothing was committed yet: there is no state to save");
     CheckpointData data = checkpoint_of(std::move(written.state));

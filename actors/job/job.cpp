@@ -683,7 +683,7 @@ void Job::State::finish() {
   wait();
   if (summaries) summaries->flush();
   if (!checkpoints.wanted() || session.committed() == 0) return;
-  if (checkpoints.have(position.step) && !durable().wanted()) return;
+  if (checkpoints.have(position.step) && !durable().wanted() && !write_again) return;
   do {
     write_behind();
     wait();

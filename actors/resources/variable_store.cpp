@@ -169,6 +169,21 @@ Status VariableStore::check(const LogRequest& request, const AttemptLog* log, Me
   return ok_status();
 }
 
+// Writes were checked when they were logged. Another run, which this one did not see, may have
+// given the variable its first value since, and so its shape.
+Status VariableStore::check_shapes(const Metas& after) const {
+  for (const auto& [name, wanted] : after) {
+    const auto now = variables_.find(name);
+    if (now == variables_.end() || !now->second.initialised || !wanted.initialised ||
+        now->second.shape == wanted.shape)
+      continue;
+    return failed_precondition("variable '" + wanted.name + "' has shape " +
+                               now->second.shape.text() + " by now and cannot become " +
+                               wanted.shape.text());
+  }
+  return ok_status();
+}
+
 void VariableStore::append(AttemptLog& log, LoggedWrite write) {
   auto [at, added] =
       log.places.try_emplace({write.key.node, write.key.iterations}, log.writes.size());
@@ -244,6 +259,7 @@ void VariableStore::log_and_commit(const LogRequest& request, AttemptLog log, Ou
   Record record = make_record(request.commit, std::move(log)).second;
   record.may_wait = true;
   logs_.erase(attempt);
+  if (status.ok()) status = check_shapes(record.metas);
   if (status.ok()) status = reserve(record, copies_all(record));
   if (status.ok()) status = take_number(request.commit);
   if (!status.ok()) {
@@ -348,6 +364,7 @@ Expected<std::pair<std::uint64_t, VariableStore::Record>> VariableStore::record_
   TROUPE_TRY(log.failed);
   auto staged = make_record(s, std::move(log));
   Record& record = staged.second;
+  TROUPE_TRY(check_shapes(record.metas));
   record.may_wait = !copies_all(record);
   TROUPE_TRY(reserve(record, !record.may_wait));
   return staged;

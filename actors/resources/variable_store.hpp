@@ -306,6 +306,7 @@ class VariableStore final
   bool hold_back(const LogRequest& request) const;
   void serve_writes(Outputs& out);
   Status check(const LogRequest& request, const AttemptLog* log, Metas& metas) const;
+  Status check_shapes(const Metas& after) const;
   void log_and_commit(const LogRequest& request, AttemptLog log, Outputs& out);
   Status check_contribution(const LoggedWrite& write, const AttemptLog* log) const;
   static void append(AttemptLog& log, LoggedWrite write);

@@ -192,6 +192,31 @@ TEST_CASE_FIXTURE(StoreFixture, "a commit that nobody looks behind may overwrite
   CHECK(store.tables().empty());
 }
 
+// As an immediate run does, which is not done again because of what others have committed.
+TEST_CASE("a first value of another shape than another run's is not staged") {
+  for (const bool fast : {false, true}) {
+    CAPTURE(fast);
+    StoreFixture f;
+    REQUIRE(f.log(f.attempt(1, 0), {f.write(1, "Assign", "w", f.vec({1, 2, 3}))}).ok());
+    REQUIRE(f.log(f.attempt(2, 0), {f.write(1, "Assign", "w", f.vec({1, 2}))}).ok());
+    f.stage(1, 2, 1);
+    REQUIRE(f.take<ResourceStaged>().status.ok());
+    f.store.live(f.live(1, 1, 3, {1}), f.out);
+    f.run_task();
+    Status late;
+    if (fast) {
+      late = f.log(f.attempt(1, 0), {}, 2);
+    } else {
+      f.stage(2, 1, 1);
+      late = f.take<ResourceStaged>().status;
+    }
+    CHECK(late.code() == Code::failed_precondition);
+    CHECK_MESSAGE(
+        late.message().find("has shape [2] by now and cannot become [3]") != std::string::npos,
+        late.text());
+  }
+}
+
 TEST_CASE_FIXTURE(StoreFixture, "a repeated key is acknowledged and ignored") {
   initialise();
   auto w = write(1, "AssignAdd", "w", vec({1, 1}));
