@@ -123,7 +123,8 @@ Expected<LivesLook> read_lives(const std::string& folder) {
     if (!line.is_object()) continue;  // cut by a full disk
     const std::string event = text_of(line, "event");
     if (event == "started") {
-      if (line.contains("life") && line["life"] == 1) before.reset();  // of another troupe run
+      if (line.contains("life") && line["life"] == 1)  // of another troupe run
+        before.reset(), look.no_further = 0;
       if (line.contains("life") && line["life"].is_number_integer())
         look.lives = line["life"].get<std::int64_t>();
     } else if (event == "ended") {
