@@ -25,7 +25,8 @@ class UnbatchPass final : public Pass {
         values_(other.values_),
         origin_(other.origin_),
         row_(other.row_),
-        rows_(other.rows_) {}
+        rows_(other.rows_),
+        goes_on_(other.goes_on_) {}
 
   Expected<std::optional<Example>> next() override {
     TROUPE_TRY(const bool found, find_row());

@@ -331,6 +331,8 @@ TEST_CASE("bad lines and records have their numbers for stages that skip, too") 
   CHECK(left(pairs.shard(2, 1)) == Numbers{1, 21, 31});
   CHECK(left(pairs.shard(3, 0)) == Numbers{0, 30});
   CHECK(left(pairs.skip(3)) == Numbers{20, 21, 30, 31});
+  // A position inside of the bad one that is remembered while rows are mapped ahead.
+  check_places(pairs.repeat(3).skip_errors(99), 3);
   Pipeline pipeline = open_examples(numbers).value();
   CHECK_FALSE(pipeline.element(1).ok());
   CHECK(pipeline.element(3).value()[0].item<std::int64_t>() == 3);
