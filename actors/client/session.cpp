@@ -454,6 +454,7 @@ Status Session::try_restore(const JobState& state, const RestoreJobOptions& opti
   TROUPE_TRY(may_wait(*core_, "Session::restore"));
   if (state.committed == 0) return invalid_argument("a checkpoint is of commit 1 or later");
   TROUPE_TRY(graph_there(*core_));
+  TROUPE_TRY(graph_is_whole(*core_));
   const std::uint64_t seed = core_->graph.def().seed;
   if (state.seed.value_or(seed) != seed)
     return invalid_argument(

@@ -89,6 +89,7 @@ Status recover(const std::shared_ptr<SessionCore>& core, std::uint64_t lost, con
   };
   if (Status whole = core->log.whole(); !whole.ok()) return cannot(whole);
   if (Status there = graph_there(*core); !there.ok()) return cannot(there);
+  if (Status whole = graph_is_whole(*core); !whole.ok()) return cannot(whole);  // a later call can
   if (core->committed > core->furthest) core->recoveries.progressed();
   core->furthest = std::max(core->furthest, core->committed.load());
   Status status = why;

@@ -30,8 +30,17 @@ Status graph_there(const SessionCore& core) {
   return failed_precondition("the session's graph is gone; it must live as long as it is used");
 }
 
+Status graph_is_whole(const SessionCore& core) {
+  if (&core.graph.innermost() == &core.graph) return ok_status();
+  return failed_precondition(
+      "the body of a function, a branch or a loop is being built: what it has added to the graph "
+      "may "
+      "be taken back; run before or after that");
+}
+
 Status may_ask_graph(const SessionCore& core, std::string_view method) {
   TROUPE_TRY(graph_there(core));
+  TROUPE_TRY(graph_is_whole(core));
   return may_wait(core, method);
 }
 
@@ -190,11 +199,8 @@ Expected<CompiledId> compile_request(SessionCore& core, const CompileRequest& re
   std::lock_guard lock(core.mutex);
   if (core.closed) return session_closed();
   TROUPE_TRY(graph_there(core));
+  TROUPE_TRY(graph_is_whole(core));
   TROUPE_TRY(check_awaited(core));
-  if (&core.graph.innermost() != &core.graph)
-    return failed_precondition(
-        "the body of a function, a branch or a loop is being built: what it has added to the graph "
-        "may be taken back; run before or after that");
   TROUPE_TRY(ship(core));
   return compile_shipped(core, request);
 }

@@ -107,6 +107,9 @@ struct SessionCore {
 Status may_wait(const SessionCore& core, std::string_view method);
 // The client owns the graph, and may destroy it before the session.
 Status graph_there(const SessionCore& core);
+// failed_precondition while a body is built, whose nodes may be taken back: nothing of the session
+// may look at the graph then, or add to it.
+Status graph_is_whole(const SessionCore& core);
 // The same for `method`, which also needs the client's graph.
 Status may_ask_graph(const SessionCore& core, std::string_view method);
 Status session_closed();

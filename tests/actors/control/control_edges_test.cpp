@@ -101,14 +101,17 @@ TEST_CASE("two variables whose containers and names read alike are two in a loop
 TEST_CASE("a session does not run what a body that is being built may take back") {
   Graph g;
   const Output p = placeholder<bool>(g, PartialShape::scalar(), "p");
+  const Variable before = variable(g, "before", 5.f);
   Session session(g, one_thread());
-  Status inside;
+  session.init();
+  Status inside, assigned;
   const auto build = [&](float first, bool fails) {
     return cond(
         p,
         [&] {
           const Variable w = variable(g, "w", first);
           inside = session.try_init();
+          assigned = session.try_assign({{"before", Tensor::scalar(6.f)}});
           if (fails) throw std::runtime_error("no");
           return read(w);
         },
@@ -116,8 +119,11 @@ TEST_CASE("a session does not run what a body that is being built may take back"
   };
   CHECK_THROWS_AS(build(1, true), std::runtime_error);
   CHECK(inside.code() == Code::failed_precondition);
+  CHECK(assigned.code() == Code::failed_precondition);
   const Output y = build(2, false);
   session.init();
+  session.assign({{"before", Tensor::scalar(7.f)}});
+  CHECK(session.run({before.value()})[0].item<float>() == 7);
   CHECK(session.run({y}, {}, {{p, Tensor::scalar(true)}})[0].item<float>() == 2);
 }
 
