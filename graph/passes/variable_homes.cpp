@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/control/functions/ops.hpp"
+#include "graph/control/functions/recursion.hpp"
 #include "graph/detail/device_over.hpp"
 #include "graph/detail/disjoint_sets.hpp"
 #include "graph/node_query.hpp"
@@ -215,6 +216,8 @@ class Homes {
 
 std::map<std::string, DeviceName> variable_homes(const GraphDef& graph, const Target& target,
                                                  bool spread) {
+  // Compiling refuses such a graph.
+  if (!check_call_depth(graph.functions, *target.ops).ok()) return {};
   return Homes(graph, target, spread).find_all();
 }
 

@@ -2,6 +2,8 @@
 
 #include <set>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "core/name.hpp"
 #include "graph/control/functions/ops.hpp"
@@ -153,10 +155,13 @@ Status check_call(NodeDef& call, const std::vector<ValueType>& arguments, FindFu
 bool writes_input(const GraphDef& graph, const OpRegistry& ops, const NodeDef& call,
                   std::size_t input) {
   std::set<std::pair<std::string, std::size_t>> seen;
-  auto writes = [&](auto& self, const NodeDef& node, std::size_t at) -> bool {
-    if (at < selectors(node)) return false;
-    const std::size_t argument = at - selectors(node);
-    for (const std::string& name : functions_of(node)) {
+  std::vector<std::pair<const NodeDef*, std::size_t>> open{{&call, input}};
+  while (!open.empty()) {
+    const auto [node, at] = open.back();
+    open.pop_back();
+    if (at < selectors(*node)) continue;
+    const std::size_t argument = at - selectors(*node);
+    for (const std::string& name : functions_of(*node)) {
       const FunctionDef* f = graph.function(name);
       if (!f || argument >= f->arguments.size() || !seen.insert({name, argument}).second) continue;
       for (const NodeDef& inner : f->nodes)
@@ -164,12 +169,11 @@ bool writes_input(const GraphDef& graph, const OpRegistry& ops, const NodeDef& c
           if (inner.inputs[i].node != f->arguments[argument]) continue;
           const OpInfo& op = op_of(inner, ops);
           if (op.is(External::Order::write)) return true;
-          if (op.def.role == Role::call && self(self, inner, i)) return true;
+          if (op.def.role == Role::call) open.emplace_back(&inner, i);
         }
     }
-    return false;
-  };
-  return writes(writes, call, input);
+  }
+  return false;
 }
 
 }  // namespace troupe

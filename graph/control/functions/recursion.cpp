@@ -17,6 +17,7 @@ class CycleSearch {
     out_.calls_itself.assign(functions.size(), false);
     out_.has_effects.assign(functions.size(), false);
     out_.stays_in_place.assign(functions.size(), true);
+    out_.depth.assign(functions.size(), 0);
     devices_.assign(functions.size(), {});
     on_stack_.assign(functions.size(), false);
     std::unordered_map<std::string_view, std::size_t> by_name;
@@ -88,6 +89,11 @@ class CycleSearch {
     const auto begin = std::find(stack_.rbegin(), stack_.rend(), first).base() - 1;
     const bool several = stack_.end() - begin > 1;
     bool effects = false;
+    std::size_t below = 0;
+    for (auto f = begin; f != stack_.end(); ++f)
+      for (std::size_t called : calls_[*f]) below = std::max(below, out_.depth[called]);
+    for (auto f = begin; f != stack_.end(); ++f)
+      out_.depth[*f] = below + std::size_t(stack_.end() - begin);
     for (auto f = begin; f != stack_.end(); ++f) {
       on_stack_[*f] = false;
       out_.inner_first.push_back(*f);
@@ -122,6 +128,17 @@ bool has_effect(const OpDef& op) {
   const External& e = op.external;
   return op.role == Role::external &&
          (e.order == External::Order::write || e.commits || e.changes || e.fills);
+}
+
+Status check_call_depth(const std::vector<FunctionDef>& functions, const OpRegistry& ops) {
+  constexpr std::size_t kDeepest = 1000;
+  const Recursion found = find_recursion(functions, ops);
+  for (std::size_t f = 0; f < functions.size(); ++f)
+    if (found.depth[f] > kDeepest)
+      return resource_exhausted("functions call each other more than " + std::to_string(kDeepest) +
+                                " deep, at '" + functions[f].name + "'")
+          .at(functions[f].site);
+  return ok_status();
 }
 
 Recursion find_recursion(const std::vector<FunctionDef>& functions, const OpRegistry& ops) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/control/functions/recursion.hpp"
 #include "graph/control/state/detail/outside_threading.hpp"
 
 namespace troupe {
@@ -9,6 +10,7 @@ namespace troupe {
 Status thread_state(StepGraph& step, const Target& target) {
   using namespace detail;
   if (step.graph.functions.empty()) return ok_status();
+  TROUPE_TRY(check_call_depth(step.graph.functions, *target.ops));
   StateThreading threading(step.graph.functions, *target.ops);
   const Keys keys = threading.users.keys_of(step.graph.nodes);
   const bool any =

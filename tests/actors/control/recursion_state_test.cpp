@@ -187,6 +187,21 @@ TEST_CASE("a long cycle of functions that use a variable is compiled in no time"
   CHECK(now(s, v) == 2 * kFunctions);
 }
 
+TEST_CASE("a chain of functions that is too long is refused, by name, not by the stack") {
+  Graph g;
+  const Output k = depth_fed(g);
+  const Variable v = variable(g, "v", Tensor::scalar(1.0));
+  Function f =
+      g.function("f", {f64_scalar}, {f64_scalar}, [&](Function&, Output x) { return x * read(v); });
+  for (int i = 0; i < 15'000; ++i)
+    f = g.function("f", {f64_scalar}, {f64_scalar}, [f](Function&, Output x) { return f(x); });
+  const Output y = f(k);
+  Session s(g, one_thread());
+  const Status refused = s.try_run({y}, {}, {{k, Tensor::scalar(1.0)}}).status();
+  CHECK(refused.code() == Code::resource_exhausted);
+  CHECK_MESSAGE(refused.message().find("deep, at 'f") != std::string::npos, refused.text());
+}
+
 TEST_CASE("what asks for queues in a function that calls itself is refused with the line") {
   Graph g;
   Output queue = queue_on(g, "");
