@@ -46,12 +46,16 @@ void RunLog::set_order_matters(bool matters) {
   order_matters_ = matters;
 }
 
-std::uint64_t RunLog::enter(std::weak_ptr<Call> call, std::size_t bytes, Again again, bool takes) {
-  std::lock_guard lock(mutex_);
-  bytes += kOfAnEntry;
+void RunLog::make_room(std::size_t bytes) {
   if (writes_down() && (entries_.size() >= kMostEntries || bytes_ + bytes > kMostBytes))
     forget(fmt::format("since the state was kept there were {} runs, which were given {} MiB",
                        entries_.size(), bytes_ >> 20));
+}
+
+std::uint64_t RunLog::enter(std::weak_ptr<Call> call, std::size_t bytes, Again again, bool takes) {
+  std::lock_guard lock(mutex_);
+  bytes += kOfAnEntry;
+  make_room(bytes);
   const auto together = [&] { return order_matters_ ? open_ > 0 : takes && open_takers_ > 0; };
   if (writes_down() && together()) {
     settle();  // some may be over, not yet reported by their clients
@@ -79,11 +83,13 @@ void RunLog::answered(std::uint64_t number, const CallResult& result) {
   if (it != entries_.end() && it->number == number && it->open) close(it, result);
 }
 
-void RunLog::enter_done(Again again, CommitNumber seen) {
+void RunLog::enter_done(Again again, std::size_t bytes, CommitNumber seen) {
   std::lock_guard lock(mutex_);
+  bytes += kOfAnEntry;
+  make_room(bytes);
   if (!writes_down()) return;
-  bytes_ += kOfAnEntry;
-  entries_.push_back({next_++, {}, false, false, {}, seen, kOfAnEntry, std::move(again)});
+  bytes_ += bytes;
+  entries_.push_back({next_++, {}, false, false, {}, seen, bytes, std::move(again)});
 }
 
 void RunLog::broke(const std::string& why) {
@@ -108,6 +114,12 @@ void RunLog::kept() {
 void RunLog::taken() {
   std::lock_guard lock(mutex_);
   taken_ = next_;
+}
+
+void RunLog::not_taken() {
+  std::lock_guard lock(mutex_);
+  taken_ = 0;
+  if (!broken_.empty()) forget(std::string(broken_));
 }
 
 bool RunLog::taken_is_kept() {

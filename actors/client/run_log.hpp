@@ -53,7 +53,7 @@ class RunLog {
   void answered(std::uint64_t number, const CallResult& result);
   // Enters another action that moved the place of the job and is over. It came after commit `seen`
   // and before the next.
-  void enter_done(Again again, CommitNumber seen);
+  void enter_done(Again again, std::size_t bytes, CommitNumber seen);
   // The state can no longer be reached by repeating runs, for that reason.
   void broke(const std::string& why);
 
@@ -64,6 +64,8 @@ class RunLog {
   // when it is kept. Until then earlier entries stay. A second taken() replaces the first. False if
   // the state is of no use, because the log was broken meanwhile.
   void taken();
+  // Of a state that is taken now it is not known where it stands: an earlier mark is not its.
+  void not_taken();
   bool taken_is_kept();
 
   // failed_precondition, with the reason, if the runs cannot be repeated.
@@ -89,6 +91,7 @@ class RunLog {
   };
   void settle();
   void close(std::deque<Entry>::iterator entry, const CallResult& result);
+  void make_room(std::size_t bytes);
   bool writes_down() const { return broken_.empty() || taken_ != 0; }
   void forget(const std::string& why);
 

@@ -502,7 +502,7 @@ Expected<PendingState> Session::start_kept_state(const std::string& note, const 
     TROUPE_TRY(PendingState pending, start_state(folder, token, refuse_nan));
     core.keeps = true;
     core.log.set_order_matters(order_matters(core));
-    if (quiet && keeps) core.log.taken();
+    if (keeps) quiet ? core.log.taken() : core.log.not_taken();
     return pending;
   });
 }
@@ -608,14 +608,15 @@ Status Session::try_reset(const std::vector<std::string>& containers) {
     const bool alone = core_->log.quiet();
     const CallResult result = reset();
     if (!is_logged(*core_)) return result.status;
-    if (!alone || !result.status.ok())
-      core_->log.broke("containers were reset since the state was kept");
-    else
+    const Code code = result.status.code();
+    if (code == Code::ok && alone)
       core_->log.enter_done(
           [reset] {
             return RunLog::Outcome{reset().status.code(), 0, 0};
           },
-          result.seen);
+          0, result.seen);
+    else if (code != Code::unavailable && code != Code::failed_precondition)  // it has done nothing
+      core_->log.broke("containers were reset since the state was kept");
     return result.status;
   });
 }
@@ -656,9 +657,12 @@ Expected<bool> Session::try_once(const std::string& name, const std::function<St
   std::unique_ptr<SessionCore, decltype(leave)> here(core_.get(), leave);  // also when `f` throws
   TROUPE_TRY(f());
   here.reset();
-  TROUPE_TRY(move_at_gate(*core_, [core = core_, name] {
-    return ask(*core, DoneOnce{core->id, name, nullptr});
-  }));
+  TROUPE_TRY(move_at_gate(
+      *core_,
+      [core = core_, name] {
+        return ask(*core, DoneOnce{core->id, name, nullptr});
+      },
+      name.size()));
   return true;
 }
 

@@ -2,21 +2,16 @@
 
 #include <utility>
 
+#include "core/content_bytes.hpp"
+
 namespace troupe {
 namespace {
-
-std::size_t bytes_of(const Tensor& value) {
-  if (value.dtype() != DType::string) return value.bytes();
-  std::size_t bytes = 0;
-  for (const std::string& text : value.span<std::string>()) bytes += sizeof text + text.size();
-  return bytes;
-}
 
 bool small(const std::vector<Tensor>& fetches) {
   std::size_t bytes = 0;
   for (const Tensor& value : fetches) {
     if (value.dtype() == DType::list || value.space() != MemorySpace::host) return false;
-    bytes += bytes_of(value);
+    bytes += content_bytes(value);
     if (bytes > kSmallFetches) return false;
   }
   return true;

@@ -114,6 +114,7 @@ Status recover(const std::shared_ptr<SessionCore>& core, std::uint64_t lost, con
 }
 
 bool order_matters(SessionCore& core) {
+  std::lock_guard lock(core.order_mutex);
   const auto& nodes = core.graph.def().nodes;
   const auto look = [&](const NodeDef& node) {
     const OpInfo* op = core.graph.registry().find(node.op);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "actors/inline_send.hpp"
+#include "core/content_bytes.hpp"
 
 namespace troupe::detail {
 namespace {
@@ -20,11 +21,15 @@ bool is_logged(const SessionCore& core) {
   return core.logs && core.passes.load() != std::this_thread::get_id();
 }
 
-Status move_at_gate(SessionCore& core, const std::function<CallResult()>& f) {
+Status move_at_gate(SessionCore& core, const std::function<CallResult()>& f, std::size_t bytes) {
   return at_gate(core, [&] {
     const CallResult result = f();
     if (result.status.ok() && is_logged(core))
-      core.log.enter_done([f] { return RunLog::Outcome{f().status.code(), 0, 0}; }, result.seen);
+      core.log.enter_done(
+          [f] {
+            return RunLog::Outcome{f().status.code(), 0, 0};
+          },
+          bytes, result.seen);
     return result.status;
   });
 }
@@ -42,7 +47,7 @@ void enter(const Step& step, const std::vector<Tensor>& feeds, const RunOptions&
     return;
   }
   std::size_t bytes = options.note ? options.note->size() : 0;
-  for (const Tensor& feed : feeds) bytes += feed.bytes();
+  for (const Tensor& feed : feeds) bytes += content_bytes(feed);
   RunOptions again = options;
   again.timeout.reset();
   again.dropped.reset();  // already counted
@@ -156,9 +161,10 @@ Status compile_anew(Step& step, CompiledId used) {
 
 namespace {
 
-// `committed`: whether the run did, also if it fails: a durable run may be in no checkpoint.
+// `committed`: of the run, also if it fails: a durable one may be in no checkpoint. Not if a part
+// was lost: then the commit may be lost, too, and is made again from the log.
 Expected<CallResult> run_in_this_runtime(Step& step, const std::vector<Tensor>& feeds,
-                                         const RunOptions& options, bool& committed) {
+                                         const RunOptions& options, CommitNumber& committed) {
   for (int tries = 0;; ++tries) {
     CompiledId used = step.id.load();
     Run run;
@@ -168,7 +174,7 @@ Expected<CallResult> run_in_this_runtime(Step& step, const std::vector<Tensor>& 
     start(step, feeds, options, run, here ? &*here : nullptr);
     const bool waited = here && here->work([&] { return run.call->done(); });
     CallResult& result = run.wait(!waited);
-    committed = result.committed != 0;
+    committed = result.status.code() == Code::unavailable ? 0 : result.committed;
     if (result.status.ok()) {
       count(options, result);
       return std::move(result);
@@ -181,10 +187,10 @@ Expected<CallResult> run_in_this_runtime(Step& step, const std::vector<Tensor>& 
 
 RunLog::Outcome run_again(const std::shared_ptr<Step>& step, const std::vector<Tensor>& feeds,
                           const RunOptions& options) {
-  bool committed = false;
+  CommitNumber committed = 0;
   auto result = run_in_this_runtime(*step, feeds, options, committed);
   if (result.ok()) return RunLog::outcome_of(*result);
-  return {result.status().code(), 0, 0};
+  return {result.status().code(), committed, 0};
 }
 
 }  // namespace
@@ -202,7 +208,7 @@ Status compile_first(Step& step,
 Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
                                 const RunOptions& options) {
   using Clock = std::chrono::steady_clock;
-  bool committed = false;
+  CommitNumber committed = 0;
   if (!options.timeout || options.timeout->count() <= 0 || *options.timeout >= kLongest)
     return in_some_runtime(
         step.core, [&] { return run_in_this_runtime(step, feeds, options, committed); }, committed);

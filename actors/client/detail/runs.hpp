@@ -83,7 +83,8 @@ auto at_gate(SessionCore& core, F f) -> decltype(f()) {
 }
 
 // Calls `f`, which moves the place of the job, and logs it, so that a recovery repeats it.
-Status move_at_gate(SessionCore& core, const std::function<CallResult()>& f);
+// `bytes`: that the log holds with it.
+Status move_at_gate(SessionCore& core, const std::function<CallResult()>& f, std::size_t bytes = 0);
 
 // Sends the run; it is done when run.call is. A `waiter` computes while it waits.
 void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& options, Run& run,
@@ -111,14 +112,14 @@ const Status& status_of(const Expected<T>& result) {
 }
 
 // Calls `f`; again in another runtime each time that a part is lost and the session can recover
-// from a kept state. Not again once `f` has set `over`: what failed has committed nevertheless.
+// from a kept state. Not again once `f` has set `committed`: what failed has, nevertheless.
 template <class F>
-auto in_some_runtime(const std::shared_ptr<SessionCore>& core, F f, const bool& over = false)
-    -> decltype(f()) {
+auto in_some_runtime(const std::shared_ptr<SessionCore>& core, F f,
+                     const CommitNumber& committed = 0) -> decltype(f()) {
   for (;;) {
     const std::uint64_t generation = core->generation;
     auto result = f();
-    if (result.ok() || over) return result;
+    if (result.ok() || committed != 0) return result;
     const Status& status = status_of(result);
     const bool again = core->generation != generation;
     if ((!again && status.code() != Code::unavailable) || !core->keeps ||

@@ -306,9 +306,12 @@ Status resume(const std::shared_ptr<SessionCore>& core, const JobState& state) {
 }
 
 Status move_place(const std::shared_ptr<SessionCore>& core, const std::string& note) {
-  return move_at_gate(*core, [core, note] {
-    return ask(*core, MarkPlace{core->id, note, nullptr});
-  });
+  return move_at_gate(
+      *core,
+      [core, note] {
+        return ask(*core, MarkPlace{core->id, note, nullptr});
+      },
+      note.size());
 }
 
 Expected<NamedTensors> match_variables(const GraphDef& graph,

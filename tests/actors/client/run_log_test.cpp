@@ -52,7 +52,7 @@ TEST_CASE("runs since a state are done again in order, and what failed is to fai
   n.done(3, 0, out_of_range("the dataset has ended"));
   n.done(4, 2);
   n.done(5, 0, unavailable("lost"));
-  n.log.enter_done(n.run(6), 2);
+  n.log.enter_done(n.run(6), 0, 2);
   CHECK(n.repeat() == std::vector<int>{1, 2, 3, 4, 6});
   CHECK(n.repeat() == std::vector<int>{1, 2, 3, 4, 6});  // as often as it takes
   const auto all = n.log.done();
@@ -170,7 +170,7 @@ TEST_CASE("what has no commit is done again after the commit that it saw") {
   const std::uint64_t reads = n.log.enter({}, 0, n.run(1));
   const std::uint64_t early = n.log.enter({}, 0, n.run(2));
   n.done(3, 6);
-  n.log.enter_done(n.run(4), 6);  // a rewind, which its client wrote down before commit 5
+  n.log.enter_done(n.run(4), 0, 6);  // a rewind, which its client wrote down before commit 5
   CallResult answer = result_of(0);
   answer.snapshot = 6;
   n.log.answered(reads, answer);
@@ -214,6 +214,22 @@ TEST_CASE("a state that takes long to be kept keeps what was run since it was ta
   n.done(4, 4);
   CHECK(n.log.taken_is_kept());  // the second one
   CHECK(n.repeat() == std::vector<int>{4});
+}
+
+TEST_CASE("a state of which it is not known where it stands has not the mark of an earlier one") {
+  Notebook n;
+  n.done(1, 1);
+  n.log.taken();  // it could not be written
+  n.done(2, 2);
+  n.log.not_taken();  // while a run was under way
+  CHECK_FALSE(n.log.taken_is_kept());
+  CHECK(n.repeat() == std::vector<int>{1, 2});
+}
+
+TEST_CASE("what is done without a run is bounded, too") {
+  Notebook n;
+  n.log.enter_done(n.run(1), RunLog::kMostBytes, 0);
+  CHECK(contains(n.log.whole().text(), "MiB"));
 }
 
 TEST_CASE("a log that was broken is whole again with a state that was taken after that") {
