@@ -177,10 +177,14 @@ Status remove_temporaries(FileSystem& files, const std::string& dir) {
   return ok_status();
 }
 
-Status prune(FileSystem& files, const std::string& dir, std::uint64_t newest, std::size_t keep) {
+Status prune(FileSystem& files, const std::string& dir, std::uint64_t newest,
+             const CheckpointOptions& options) {
+  const std::size_t keep = options.keep;
   if (keep == 0) return ok_status();
   TROUPE_TRY(auto all, list_checkpoints(dir, files));
-  std::erase_if(all, [&](const CheckpointInfo& info) { return info.step > newest; });
+  std::erase_if(all, [&](const CheckpointInfo& info) {
+    return info.step > newest || info.path == options.spare;
+  });
   for (std::size_t i = 0; i + keep < all.size(); ++i)
     TROUPE_TRY(remove_checkpoint(files, dir, all[i]));
   return ok_status();
@@ -498,7 +502,7 @@ Expected<CheckpointInfo> CheckpointDraft::finish(const CheckpointData& data,
   // After a success, these are the rest of a replaced checkpoint.
   Status cleaned = remove_temporaries(*files_, dir_);
   TROUPE_TRY(written);
-  if (cleaned.ok()) cleaned = prune(*files_, dir_, data.step, options.keep);
+  if (cleaned.ok()) cleaned = prune(*files_, dir_, data.step, options);
   if (!cleaned.ok())
     TROUPE_LOG(warning, "serialization/checkpoint", "old ones stay: " + cleaned.text());
   return CheckpointInfo{data.step, path};

@@ -507,11 +507,12 @@ Expected<PendingState> Session::start_kept_state(const std::string& note, const 
   });
 }
 
-void Session::keep_written(JobState state) {
+bool Session::keep_written(JobState state) {
   const Alone nobody_else(*core_);
-  if (!core_->log.taken_is_kept()) return;
+  if (!core_->log.taken_is_kept()) return false;
   core_->kept = std::move(state);
   core_->recoveries.progressed();
+  return true;
 }
 
 void Session::keep_restored(JobState state) {

@@ -383,8 +383,9 @@ class Session {
   // Begins to save the current state for a checkpoint. Each process writes its variables into
   // `folder`, the absolute path of a CheckpointDraft's folder, while runs continue. The contents of
   // queues and user-defined resources are read before that; if a run commits in between, the whole
-  // state passes through this process. `refuse_nan`: a NaN in the state is out_of_range. Errors:
-  // those of try_state(), of the run, and failed_precondition if the folder is not shared.
+  // state passes through this process, or PendingState::try_get() is aborted. `refuse_nan`: a NaN
+  // in the state is out_of_range. Errors: those of try_state(), of the run, and failed_precondition
+  // if the folder is not shared.
   Expected<PendingState> start_state(const std::string& folder, const std::string& token,
                                      bool refuse_nan);
   // The same, repeated after a loss, as keep() is. Marks the place. `keeps`: the session will
@@ -392,7 +393,8 @@ class Session {
   // such states one is under way at a time.
   Expected<PendingState> start_kept_state(const std::string& note, const std::string& folder,
                                           const std::string& token, bool refuse_nan, bool keeps);
-  void keep_written(JobState state);
+  // Whether the session goes back to that one from now on.
+  bool keep_written(JobState state);
   // Keeps a state that was just restored.
   void keep_restored(JobState state);
   // Whether all processes of the session are on this machine, and share its memory.

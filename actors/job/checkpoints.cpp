@@ -42,7 +42,7 @@ void Checkpoints::begin_try(std::int64_t step, Instant now, Instant::duration to
 std::function<Checkpoints::Written()> Checkpoints::writing(
     CheckpointDraft draft, std::function<Expected<Contents>()> contents) const {
   const auto shared = std::make_shared<std::optional<CheckpointDraft>>(std::move(draft));
-  return [policy = policy_, shared, contents = std::move(contents)]() -> Written {
+  return [policy = policy_, spare = spare_, shared, contents = std::move(contents)]() -> Written {
     const Instant began = std::chrono::steady_clock::now();
     CommitNumber commit = 0;
     const auto write = [&]() -> Expected<CheckpointInfo> {
@@ -51,7 +51,8 @@ std::function<Checkpoints::Written()> Checkpoints::writing(
       if (!policy.nan)
         for (const auto& [name, tensor] : all.data.tensors)
           if (tensor.has_nan()) return out_of_range(fmt::format("variable '{}' has a NaN", name));
-      return (*shared)->finish(all.data, std::move(all.shards), {.keep = std::size_t(policy.keep)});
+      return (*shared)->finish(all.data, std::move(all.shards),
+                               {.keep = std::size_t(policy.keep), .spare = spare});
     };
     Written written{resource_exhausted("no memory to write a checkpoint")};
     try {

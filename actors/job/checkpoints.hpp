@@ -61,6 +61,9 @@ class Checkpoints {
   Status end_try(std::int64_t step, const Written& written);
   bool refuses_nan() const { return !policy_.nan; }
 
+  // Stays from the next one on: the session may go back to it. Empty: none.
+  void spare(std::string path) { spare_ = std::move(path); }
+
   // The newest whole and durable checkpoint, written or resumed; empty: none.
   const std::string& newest() const { return newest_; }
   // Why the last try failed; ok if it did not.
@@ -70,7 +73,7 @@ class Checkpoints {
  private:
   const Policy policy_;
   FileSystem& files_;
-  std::string newest_;
+  std::string newest_, spare_;
   Status last_;
   int failures_ = 0;
   std::int64_t good_step_ = 0, tried_step_ = 0;

@@ -245,7 +245,8 @@ struct Job::State {
   Expected<std::function<Checkpoints::Written()>> begin_writing_shards(
       const Checkpoints& to, CheckpointDraft draft, bool keeps,
       std::shared_ptr<WrittenState>& known);
-  void keep_written(const Checkpoints& in, WrittenState& written);
+  void keep_written(Checkpoints& in, WrittenState& written);
+  void goes_back_to(Checkpoints& in, const std::string& path);
   Expected<Checkpoints::Contents> gathered();
   CheckpointHeader described() const;
   // With what the processes read that will have it, or with all of it.
@@ -300,7 +301,10 @@ void Job::State::begin() {
     const CommitNumber committed = data.commit;
     const JobState state = state_of(*stored);
     checked(session.try_restore(state, {.same_graph = !options.other_graph}));
-    if (kept_in_files) session.keep_restored(state);
+    if (kept_in_files) {
+      session.keep_restored(state);
+      goes_back_to(checkpoints, path);
+    }
     durable().restored(committed);
     if (!older) {
       auto was = JobPosition::parse(note);
@@ -622,10 +626,17 @@ void Job::State::take(const Checkpoints::Written& written) {
                                : "the newest good one is " + checkpoints.newest()));
 }
 
-void Job::State::keep_written(const Checkpoints& in, WrittenState& written) {
+void Job::State::keep_written(Checkpoints& in, WrittenState& written) {
   if (written.shards.empty()) return;
   written.state.stored = stored_variables({{}, in.newest(), written.shards});
-  session.keep_written(std::move(written.state));
+  if (session.keep_written(std::move(written.state))) goes_back_to(in, in.newest());
+}
+
+// If a worker is lost the session reads that checkpoint, so it stays.
+void Job::State::goes_back_to(Checkpoints& in, const std::string& path) {
+  checkpoints.spare("");
+  if (memory) memory->checkpoints.spare("");
+  in.spare(path);
 }
 
 std::unique_ptr<InMemory> Job::State::make_memory() {
