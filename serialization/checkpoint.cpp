@@ -35,6 +35,10 @@ std::string join(const std::string& dir, std::string_view name) {
   return dir + "/" + std::string(name);
 }
 
+std::string checkpoint_name(std::uint64_t step) {
+  return std::string(kPrefix) + std::to_string(step);
+}
+
 // "ckpt-1200" and nothing that only looks like it.
 std::optional<std::uint64_t> step_of(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
@@ -52,8 +56,7 @@ std::optional<std::uint64_t> replaced_step_of(std::string_view name) {
   return step_of(name.substr(1, name.size() - 1 - kReplaced.size()));
 }
 bool has_step(const std::vector<std::string>& names, std::uint64_t step) {  // sorted
-  return std::binary_search(names.begin(), names.end(),
-                            std::string(kPrefix) + std::to_string(step));
+  return std::binary_search(names.begin(), names.end(), checkpoint_name(step));
 }
 std::string replaced_name(std::string_view checkpoint) {
   return "." + std::string(checkpoint) + std::string(kReplaced);
@@ -164,19 +167,6 @@ Status remove_checkpoint(FileSystem& files, const std::string& dir, const Checkp
   return files.remove_dir(away);
 }
 
-Status remove_temporaries(FileSystem& files, const std::string& dir) {
-  TROUPE_TRY(auto names, files.list(dir));
-  for (const std::string& name : names) {
-    const auto replaced = replaced_step_of(name);
-    if (replaced && !has_step(names, *replaced))
-      TROUPE_TRY(files.rename(join(dir, name),
-                              join(dir, std::string(kPrefix) + std::to_string(*replaced))));
-    else if (replaced || (name.starts_with(kTemporary) && name.ends_with(kSuffix)))
-      TROUPE_TRY(files.remove_dir(join(dir, name)));
-  }
-  return ok_status();
-}
-
 Status prune(FileSystem& files, const std::string& dir, std::uint64_t newest,
              const CheckpointOptions& options) {
   const std::size_t keep = options.keep;
@@ -199,7 +189,7 @@ Expected<Manifest> read_manifest(FileSystem& files, const std::string& path) {
                                     reinterpret_cast<const char*>(bytes->data()), bytes->size())));
   auto step = step_of(path.substr(path.rfind('/') + 1));
   if (step && *step != manifest.folder)
-    return data_loss("its manifest is that of ckpt-" + std::to_string(manifest.folder));
+    return data_loss("its manifest is that of " + checkpoint_name(manifest.folder));
   return manifest;
 }
 
@@ -402,7 +392,7 @@ CheckpointDraft::~CheckpointDraft() {
 Expected<CheckpointDraft> CheckpointDraft::begin(const std::string& dir, FileSystem& files) {
   CheckpointDraft draft(files, dir);
   TROUPE_TRY(files.make_dirs(dir));
-  TROUPE_TRY(remove_temporaries(files, dir));
+  TROUPE_TRY(tidy_checkpoints(dir, files));
   const auto begun = [&]() -> Status {
     TROUPE_TRY(files.make_dir(draft.temporary_));
     draft.over_ = false;
@@ -491,7 +481,7 @@ Expected<CheckpointInfo> CheckpointDraft::finish(const CheckpointData& data,
         return invalid_argument(saved.resource.text() + " has no state to write");
     return ok_status();
   };
-  const std::string path = join(dir_, std::string(kPrefix) + std::to_string(data.step));
+  const std::string path = join(dir_, checkpoint_name(data.step));
   Status written = writable();
   if (written.ok()) {
     written = finish_folder(data, std::move(shards), options);
@@ -500,7 +490,7 @@ Expected<CheckpointInfo> CheckpointDraft::finish(const CheckpointData& data,
   }
   over_ = true;
   // After a success, these are the rest of a replaced checkpoint.
-  Status cleaned = remove_temporaries(*files_, dir_);
+  Status cleaned = tidy_checkpoints(dir_, *files_);
   TROUPE_TRY(written);
   if (cleaned.ok()) cleaned = prune(*files_, dir_, data.step, options);
   if (!cleaned.ok())
@@ -547,7 +537,15 @@ Expected<CheckpointInfo> latest_checkpoint(const std::string& dir, FileSystem& f
 }
 
 Status tidy_checkpoints(const std::string& dir, FileSystem& files) {
-  return remove_temporaries(files, dir);
+  TROUPE_TRY(auto names, files.list(dir));
+  for (const std::string& name : names) {
+    const auto replaced = replaced_step_of(name);
+    if (replaced && !has_step(names, *replaced))
+      TROUPE_TRY(files.rename(join(dir, name), join(dir, checkpoint_name(*replaced))));
+    else if (replaced || (name.starts_with(kTemporary) && name.ends_with(kSuffix)))
+      TROUPE_TRY(files.remove_dir(join(dir, name)));
+  }
+  return ok_status();
 }
 
 Status check_is_latest(const std::string& dir, std::uint64_t step, FileSystem& files) {
