@@ -10,19 +10,26 @@ namespace {
 
 constexpr std::size_t kMostText = 60;  // of one attribute: constants can be long
 
+// Names may have any characters in a graph that somebody sent: none of them is a command to a
+// terminal, or begins a line.
+void make_printable(std::string& out, std::size_t from) {
+  for (; from < out.size(); ++from)
+    if (static_cast<unsigned char>(out[from]) < 0x20 || out[from] == 0x7f) out[from] = ' ';
+}
+
 // One line, of printable characters, in the double quotes of DOT.
 std::string escaped(std::string_view text) {
   std::string out;
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+    out += c;
   }
+  make_printable(out, 0);
   return out;
 }
 
 std::string shortened(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  make_printable(text, 0);
   if (text.size() <= kMostText) return text;
   std::size_t cut = kMostText;
   while (cut > 0 && (text[cut] & 0xc0) == 0x80) --cut;  // not inside a UTF-8 character
@@ -48,13 +55,6 @@ std::string attrs_text(const NodeDef& node, std::string_view separator) {
   for (const auto& [name, value] : node.attrs)
     out += fmt::format("{}{}: {}", out.empty() ? "" : separator, name, shortened(value.text()));
   return out;
-}
-
-// Names may have any characters in a graph that somebody sent: none of them is a command to a
-// terminal, or begins a line.
-void make_printable(std::string& out, std::size_t from) {
-  for (; from < out.size(); ++from)
-    if (static_cast<unsigned char>(out[from]) < 0x20 || out[from] == 0x7f) out[from] = ' ';
 }
 
 void print_node(const GraphDef& graph, const NodeDef& node, std::string& out) {
