@@ -1,14 +1,12 @@
 #include "ops/data/stage.hpp"
 
+#include "core/content_bytes.hpp"
+
 namespace troupe {
 
 std::size_t bytes_of(const Example& example) {
   std::size_t bytes = sizeof example;
-  for (const Tensor& value : example.values) {
-    bytes += sizeof value + value.bytes();
-    if (value.dtype() != DType::string) continue;
-    for (const std::string& text : value.span<std::string>()) bytes += text.size();
-  }
+  for (const Tensor& value : example.values) bytes += sizeof value + content_bytes(value);
   return bytes;
 }
 
