@@ -191,8 +191,7 @@ std::optional<Parameter::Rows> Parameter::lazy_rows(bool lazy) const {
                     "lazy: the gradient of '" + variable().name() +
                     "' was that of rows and is a whole one now, by which every row would change: "
                     "clip it by norm rather than by value, scale it by scalars, do not accumulate "
-                    "it, or be "
-                    "not lazy")
+                    "it, or be not lazy")
                     .at(shared_.site));
   return found;
 }

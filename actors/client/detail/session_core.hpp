@@ -83,8 +83,8 @@ struct SessionCore {
   RunLog log;
   std::mutex runtime_mutex;  // guards the pointer, for threads that do not send
   // Guarded by `gate`.
-  std::optional<JobState> kept;  // none: the beginning of the session
-  std::mutex order_mutex;
+  std::optional<JobState> kept;                        // none: the beginning of the session
+  std::mutex order_mutex;                              // guards the three below: also compiles look
   std::size_t looked_at = 0, functions_looked_at = 0;  // by order_matters()
   bool order_matters = false;
   RestartBudget recoveries{{}, 0};

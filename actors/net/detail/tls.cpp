@@ -162,8 +162,8 @@ Expected<std::unique_ptr<TlsContext>> TlsContext::make(const Security& security)
   SSL_CTX_set_num_tickets(c, 0);
   SSL_CTX_clear_options(c, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
   SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_CTX_clear_mode(c,
-                     SSL_MODE_AUTO_RETRY);  // else a read goes on while records without data come
+  // Else a read goes on while records without data come.
+  SSL_CTX_clear_mode(c, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_read_ahead(c, 1);
   SSL_CTX_set_default_read_buffer_len(c, kReadBuffer);
   SSL_CTX_set_max_cert_list(c, 32 << 10);

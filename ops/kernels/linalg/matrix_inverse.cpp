@@ -79,8 +79,8 @@ struct DeterminantOf final : Kernel {
     TROUPE_TRY(const LuFactor lu, lu_factor(factors.data(), n));
     value = lu.odd ? T(-1) : T(1);
     double sum = 0;
-    int exponent =
-        0;  // of `value`, which stays between 1/2 and 1: a part of the product may be large
+    // Of `value`, which stays between 1/2 and 1: a part of the product may be large.
+    int exponent = 0;
     for (std::int64_t j = 0; j < n; ++j) {
       const T pivot = factors[std::size_t(j * (n + 1))];
       if (kLog) {

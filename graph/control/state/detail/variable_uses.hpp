@@ -73,9 +73,9 @@ class VariableUsers {
     std::uint64_t pass = ~std::uint64_t{0};  // that looked at it last
   };
   std::map<Bound, Known> known_;
-  std::uint64_t pass_ = 0,
-                passes_ = 0;  // over functions that call each other; 0: none is under way
-  bool changed_ = false;      // in this pass
+  // Over functions that call each other; 0: none is under way.
+  std::uint64_t pass_ = 0, passes_ = 0;
+  bool changed_ = false;  // in this pass
   std::set<const FunctionDef*> recursive_;
   std::map<std::string, const NodeDef*> readers_, writers_;
   std::set<std::string> datasets_;
