@@ -59,6 +59,8 @@ if(TROUPE_SANITIZE)
 else()
   # A library that forgets to link what it uses fails here, not in the program: floors again.
   add_link_options(LINKER:--no-undefined)
+  # A library's own functions are called directly, not looked up by name in every process.
+  add_link_options(LINKER:-Bsymbolic-functions)
   find_program(TROUPE_MOLD mold)
   if(TROUPE_MOLD)
     add_link_options(-fuse-ld=mold)
