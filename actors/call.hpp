@@ -39,7 +39,8 @@ struct CallResult {
 class Call {
  public:
   // Any thread of the runtime. A second finish is ignored.
-  void finish(CallResult result) {
+  void finish(const CallResult& result) { finish(CallResult(result)); }
+  void finish(CallResult&& result) {
     std::vector<std::function<void(const CallResult&)>> then;
     {
       std::lock_guard lock(mutex_);

@@ -50,14 +50,15 @@ void enqueue_inline(caf::actor_system& system, caf::abstract_actor& to, caf::mai
 // Messages keep their order either way. Not from a thread that must not block on `to` (holding a
 // lock that its behavior takes). Within such a call it only adds to what the outer one runs.
 template <class Actor, class Message>
-void send_inline(const Actor& to, Message message) {
+void send_inline(const Actor& to, Message&& message) {
   using Signatures = typename Actor::signatures;
-  static_assert(caf::detail::tl_index_of<Signatures, caf::reacts_to<Message>>::value >= 0,
+  using Plain = std::remove_cvref_t<Message>;
+  static_assert(caf::detail::tl_index_of<Signatures, caf::reacts_to<Plain>>::value >= 0,
                 "the actor does not take this message");
   auto target = caf::actor_cast<caf::strong_actor_ptr>(to);
-  detail::enqueue_inline(
-      *target->home_system, *caf::actor_cast<caf::abstract_actor*>(to),
-      caf::make_mailbox_element(nullptr, caf::make_message_id(), {}, std::move(message)));
+  detail::enqueue_inline(*target->home_system, *caf::actor_cast<caf::abstract_actor*>(to),
+                         caf::make_mailbox_element(nullptr, caf::make_message_id(), {},
+                                                   std::forward<Message>(message)));
 }
 
 }  // namespace troupe

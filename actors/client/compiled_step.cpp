@@ -138,8 +138,9 @@ Expected<std::vector<Tensor>> CompiledStep::try_run(std::vector<Tensor> feeds,
   if (!state_) return no_step();
   TROUPE_TRY(may_wait(*state_->core, "CompiledStep::run"));
   if (options.durable) TROUPE_TRY(state_->core->durable.may_wait("CompiledStep::run"));
-  TROUPE_TRY(CallResult result, run_to_end(*state_, feeds, options));
-  return std::move(result.fetches);
+  CallResult answer;
+  TROUPE_TRY(run_to_end(*state_, feeds, options, answer));
+  return std::move(answer.fetches);
 }
 
 Status CompiledStep::check_scalars(const std::vector<Tensor>& fetched,

@@ -338,10 +338,12 @@ Sessions::Run* Sessions::find(const RunId& id) {
 void Sessions::ended(RunAnswer& answer, Outputs& out) {
   auto at = runs_.find(answer.run);
   if (at == runs_.end()) return;
-  Run run = std::move(at->second);
-  runs_.erase(at);
+  const auto over = runs_.extract(at);
+  Run& run = over.mapped();
   if (StepEntry* step = steps_.find(run.compiled)) --step->running;
-  CallResult result;
+  auto& last = std::get<Finish>(out.emplace_back(std::in_place_type<Finish>));
+  last.call = std::move(run.call);
+  CallResult& result = last.result;
   result.status = std::move(answer.status);
   result.committed = answer.committed;
   result.seen = answer.seen;
@@ -354,7 +356,6 @@ void Sessions::ended(RunAnswer& answer, Outputs& out) {
     for (Fetched& f : answer.fetches)
       if (f.index < result.fetches.size()) result.fetches[f.index] = std::move(f.value);
   }
-  out.push_back(Finish{std::move(run.call), std::move(result)});
   end_reset_if_over(out);
 }
 

@@ -17,6 +17,11 @@ class OpenCalls {
   Status add(const std::shared_ptr<Call>& call) {
     std::lock_guard lock(mutex_);
     if (!fault_.ok()) return fault_;
+    // A client that makes one call after the other leaves one place, and the memory of one call.
+    if (!calls_.empty() && calls_.back().expired()) {
+      calls_.back() = call;
+      return ok_status();
+    }
     if (calls_.size() >= sweep_at_) {
       std::erase_if(calls_, [](const std::weak_ptr<Call>& each) {
         const auto open = each.lock();

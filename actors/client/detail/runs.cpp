@@ -136,7 +136,7 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   if (options.durable) hold_back(run, deadline_of(options));
   message.feeds = std::move(feeds);
   to_master(core, std::move(message),
-            [](const MasterActor& master, RunStep m) { send_inline(master, std::move(m)); });
+            [](const MasterActor& master, RunStep& m) { send_inline(master, std::move(m)); });
 }
 
 void count(const RunOptions& options, const CallResult& result) {
@@ -163,8 +163,8 @@ namespace {
 
 // `committed`: of the run, also if it fails: a durable one may be in no checkpoint. Not if a part
 // was lost: then the commit may be lost, too, and is made again from the log.
-Expected<CallResult> run_in_this_runtime(Step& step, const std::vector<Tensor>& feeds,
-                                         const RunOptions& options, CommitNumber& committed) {
+Status run_in_this_runtime(Step& step, const std::vector<Tensor>& feeds, const RunOptions& options,
+                           CallResult& answer, CommitNumber& committed) {
   for (int tries = 0;; ++tries) {
     CompiledId used = step.id.load();
     Run run;
@@ -177,7 +177,8 @@ Expected<CallResult> run_in_this_runtime(Step& step, const std::vector<Tensor>& 
     committed = result.status.code() == Code::unavailable ? 0 : result.committed;
     if (result.status.ok()) {
       count(options, result);
-      return std::move(result);
+      answer = std::move(result);
+      return ok_status();
     }
     // If many steps are compiled, the least recently used are unloaded: compile it again.
     if (tries > 0 || !result.unloaded) return result.status;
@@ -188,9 +189,10 @@ Expected<CallResult> run_in_this_runtime(Step& step, const std::vector<Tensor>& 
 RunLog::Outcome run_again(const std::shared_ptr<Step>& step, const std::vector<Tensor>& feeds,
                           const RunOptions& options) {
   CommitNumber committed = 0;
-  auto result = run_in_this_runtime(*step, feeds, options, committed);
-  if (result.ok()) return RunLog::outcome_of(*result);
-  return {result.status().code(), committed, 0};
+  CallResult answer;
+  const Status status = run_in_this_runtime(*step, feeds, options, answer, committed);
+  if (status.ok()) return RunLog::outcome_of(answer);
+  return {status.code(), committed, 0};
 }
 
 }  // namespace
@@ -205,13 +207,14 @@ Status compile_first(Step& step,
   });
 }
 
-Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
-                                const RunOptions& options) {
+Status run_to_end(Step& step, const std::vector<Tensor>& feeds, const RunOptions& options,
+                  CallResult& answer) {
   using Clock = std::chrono::steady_clock;
   CommitNumber committed = 0;
   if (!options.timeout || options.timeout->count() <= 0 || *options.timeout >= kLongest)
     return in_some_runtime(
-        step.core, [&] { return run_in_this_runtime(step, feeds, options, committed); }, committed);
+        step.core, [&] { return run_in_this_runtime(step, feeds, options, answer, committed); },
+        committed);
   const Clock::time_point began = Clock::now();
   RunOptions now = options;
   const auto run = [&] {
@@ -219,7 +222,7 @@ Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
     const auto left = *options.timeout - (Clock::now() - began);
     now.timeout = std::max(std::chrono::nanoseconds(0),
                            std::chrono::duration_cast<std::chrono::nanoseconds>(left));
-    return run_in_this_runtime(step, feeds, now, committed);
+    return run_in_this_runtime(step, feeds, now, answer, committed);
   };
   return in_some_runtime(step.core, run, committed);
 }

@@ -98,9 +98,9 @@ Status compile_anew(Step& step, CompiledId used);
 Status compile_first(Step& step, Expected<CompiledId> compile(SessionCore&, const CompileRequest&));
 
 // Runs the step; again in another runtime each time that a part is lost and the session can recover
-// from a kept state.
-Expected<CallResult> run_to_end(Step& step, const std::vector<Tensor>& feeds,
-                                const RunOptions& options);
+// from a kept state. Sets `answer` if it returns ok.
+Status run_to_end(Step& step, const std::vector<Tensor>& feeds, const RunOptions& options,
+                  CallResult& answer);
 
 // Recovers from the loss of a part of runtime number `lost` (recovery.hpp).
 Status recover(const std::shared_ptr<SessionCore>& core, std::uint64_t lost, const Status& why);

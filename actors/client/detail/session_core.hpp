@@ -142,14 +142,14 @@ CallResult ask_master(SessionCore& core, Message message) {
 
 // Sends unless the session is closed; then the message is destroyed, which answers its call.
 template <class Message, class Send>
-void to_master(SessionCore& core, Message message, Send send) {
+void to_master(SessionCore& core, Message&& message, Send send) {
   std::shared_lock lock(core.sending);
-  if (!core.closed && core.master) send(core.master, std::move(message));
+  if (!core.closed && core.master) send(core.master, message);
 }
 template <class Message>
 void to_master(SessionCore& core, Message message) {
   to_master(core, std::move(message),
-            [](const MasterActor& master, Message m) { caf::anon_send(master, std::move(m)); });
+            [](const MasterActor& master, Message& m) { caf::anon_send(master, std::move(m)); });
 }
 
 template <class Message>

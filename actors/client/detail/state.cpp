@@ -28,7 +28,9 @@ Expected<CallResult> run_single(const std::shared_ptr<SessionCore>& core, Compil
     step->feeds.push_back({request.feeds[i].text(), feeds[i].dtype(), feeds[i].shape()});
   step->request = std::move(request);
   TROUPE_TRY(compile_first(*step, compile_request));
-  return run_to_end(*step, feeds, {});
+  CallResult answer;
+  TROUPE_TRY(run_to_end(*step, feeds, {}, answer));
+  return answer;
 }
 
 std::vector<NamedHandle> other_resources(const GraphBuilder& graph) {
