@@ -410,13 +410,13 @@ const Coordinator::Run* Coordinator::alone() const {
 // count, too.
 void Coordinator::give_numbers(Instant now, Outputs& out) {
   for (;;) {
-    const std::vector<RunId> ready = runs_.in(Phase::ready);
-    if (ready.empty()) return;
+    Run* ready = runs_.first_in(Phase::ready);
+    if (!ready) return;
     if (granted_ && !granted_->revoking) revoke(*granted_, out);
     if (!number_is_free()) return;
     const Run* first = alone();
     if (first && first->phase != Phase::ready) return;
-    Run& run = *runs_.find(first ? first->id : ready.front());
+    Run& run = first ? *runs_.find(first->id) : *ready;
     if (must_repeat(run)) {
       ++counters_.conflicts;
       ++run.conflicts;
@@ -661,8 +661,7 @@ void Coordinator::break_deadlock(Instant now, Outputs& out) {
 }
 
 void Coordinator::release_victim(Instant now, Outputs& out) {
-  const std::vector<RunId> victims = runs_.in(Phase::victim);
-  if (!victims.empty()) start(*runs_.find(victims.front()), false, now, out);
+  if (Run* victim = runs_.first_in(Phase::victim)) start(*victim, false, now, out);
 }
 
 // ------------------------------------------------------------------ time
@@ -673,8 +672,9 @@ void Coordinator::tick(Instant now, Outputs& out) {
   for (const RunId& id : runs_.ids()) {
     Run* run = runs_.find(id);
     if (!run) continue;
-    if (run->deadline <= now && run->phase != Phase::aborting && run->phase != Phase::applying)
-      deadline_passed(*run, now, out);
+    if (run->phase != Phase::aborting && run->phase != Phase::applying &&
+        next_for_deadline(*run) <= now)
+      deadline_near(*run, now, out);
     else if (run->resend_at <= now && run->phase != Phase::preparing)
       resend(*run, now, out);
   }
@@ -684,14 +684,37 @@ void Coordinator::tick(Instant now, Outputs& out) {
   settle(now, out);
 }
 
-void Coordinator::deadline_passed(Run& run, Instant now, Outputs& out) {
-  if (options_.explain_within > Instant{} && now - run.came >= options_.explain_from &&
-      !std::exchange(run.explained, true)) {
-    run.deadline = now + options_.explain_within;
+bool Coordinator::may_explain(const Run& run) const {
+  return options_.explain_within > Instant{} && run.deadline != kNever &&
+         run.deadline - run.came >= options_.explain_from;
+}
+
+// When the owner is asked, or the run ends.
+Instant Coordinator::next_for_deadline(const Run& run) const {
+  if (!may_explain(run) || run.waits) return run.deadline;
+  return run.asked ? run.deadline + options_.explain_within
+                   : run.deadline - options_.explain_before;
+}
+
+void Coordinator::deadline_near(Run& run, Instant now, Outputs& out) {
+  if (may_explain(run) && !std::exchange(run.asked, true))
     out.push_back(ExplainDeadline{run.id});
-    return;
-  }
-  fail(run, deadline_exceeded("the deadline of " + step_name(run.id) + " has passed"), now, out);
+  else
+    deadline_passed(run, now, out);
+}
+
+void Coordinator::explained(const RunId& id, std::string waits, Instant now, Outputs& out) {
+  Run* run = runs_.find(id);
+  if (!run || !run->asked || run->waits) return;
+  run->waits = std::move(waits);
+  if (run->deadline <= now) deadline_passed(*run, now, out);
+  settle(now, out);
+}
+
+void Coordinator::deadline_passed(Run& run, Instant now, Outputs& out) {
+  std::string text = "the deadline of " + step_name(run.id) + " has passed";
+  if (run.waits && !run.waits->empty()) text += ": " + *run.waits;
+  fail(run, deadline_exceeded(std::move(text)), now, out);
 }
 
 void Coordinator::resend(Run& run, Instant now, Outputs& out) {
@@ -724,7 +747,7 @@ Instant Coordinator::next_wakeup() const {
   bool watch = false;
   for (const auto& [id, run] : runs_) {
     if (run.phase != Phase::aborting && run.phase != Phase::applying)
-      at = std::min(at, run.deadline);
+      at = std::min(at, next_for_deadline(run));
     if (run.phase == Phase::running || run.phase == Phase::aborting)
       at = std::min(at, run.resend_at);
     watch |= run.waiting || run.phase == Phase::victim;
@@ -752,7 +775,7 @@ std::vector<RunLook> Coordinator::looks(Instant now) const {
     look.attempt = run.attempt.id;
     look.age = now - run.came;
     look.attempt_age = now - run.began;
-    if (run.deadline != kNever) look.left = run.explained ? Instant{} : run.deadline - now;
+    if (run.deadline != kNever) look.left = std::max(Instant{}, run.deadline - now);
     look.computes = run.phase == Phase::running || run.phase == Phase::aborting;
     look.turn = turn_of(run);
     if (const MutexUse* use = mutex_turn(run).use) {

@@ -92,9 +92,11 @@ class Coordinator {
     // Conflicts of one run before others wait for it. Each costs an attempt, so this limits what a
     // slow run loses to fast ones; runs that conflict by chance rarely reach it.
     std::uint32_t patience = 3;
-    // How long a run stays after its deadline, so that the owner can find out what it waits for
-    // (ExplainDeadline). 0: it ends at once, as does a run younger than `explain_from`.
-    Instant explain_within{}, explain_from = std::chrono::milliseconds(10);
+    // How long before its deadline the owner is asked what a run waits for (ExplainDeadline), so
+    // that the error can say it, and how long after it the run stays for the answer. 0: it ends at
+    // its deadline, as does a run that is younger than `explain_from` then.
+    Instant explain_before = std::chrono::milliseconds(2), explain_within{},
+            explain_from = std::chrono::milliseconds(10);
   };
 
   // To the executor of one partition. Ignored for a known or ended attempt.
@@ -148,8 +150,7 @@ class Coordinator {
   struct JobStopped {
     Status status;
   };
-  // The run's deadline has passed. Unless it ends or is cancelled before, it fails
-  // Options::explain_within later.
+  // The run's deadline is near: what does it wait for? Answered with explained().
   struct ExplainDeadline {
     RunId run;
   };
@@ -179,6 +180,8 @@ class Coordinator {
   void run(const RunRequest& request, Instant now, Outputs& out);
   // Has no effect once the run's number is decided.
   void cancel(RunId run, Status cause, Instant now, Outputs& out);
+  // What a run waits for (ExplainDeadline), for its error; "" if it waits for nothing.
+  void explained(const RunId& run, std::string waits, Instant now, Outputs& out);
   void partition_done(PartitionDone message, Instant now, Outputs& out);
   void staged(const Staged& message, Instant now, Outputs& out);
   void grant_returned(const GrantReturned& message, Instant now, Outputs& out);
@@ -283,6 +286,9 @@ class Coordinator {
   void answer(Run& run, Status status, CommitNumber committed, Instant now, Outputs& out);
   void stop_job(const std::string& lost, TaskId task, Instant now, Outputs& out);
   void end_closed_sessions(Outputs& out);
+  bool may_explain(const Run& run) const;
+  Instant next_for_deadline(const Run& run) const;
+  void deadline_near(Run& run, Instant now, Outputs& out);
   void deadline_passed(Run& run, Instant now, Outputs& out);
   std::string turn_of(const Run& run) const;
   struct MutexTurn {

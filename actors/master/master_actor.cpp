@@ -163,13 +163,11 @@ void carry_out(MasterSelf self, Coordinator::SessionClosed& closed) {
 
 void want_waits(MasterSelf self, std::function<void(const JobLook&)> then);
 
-void carry_out(MasterSelf self, Coordinator::ExplainDeadline& passed) {
-  want_waits(self, [self, id = passed.run](const JobLook& look) {
-    const std::string lines = lines_of(waits_of(look), step_name(id), kMostLines);
-    std::string text = "the deadline of " + step_name(id) + " has passed";
-    if (!lines.empty()) text += ": " + lines;
+void carry_out(MasterSelf self, Coordinator::ExplainDeadline& near) {
+  want_waits(self, [self, id = near.run](const JobLook& look) {
+    std::string lines = lines_of(waits_of(look), step_name(id), kMostLines);
     feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
-      coordinator.cancel(id, deadline_exceeded(text), now, out);
+      coordinator.explained(id, std::move(lines), now, out);
     });
   });
 }

@@ -86,9 +86,11 @@ bool RunTable::of_session(std::uint64_t session) const {
   return first != runs_.end() && first->first.session == session;
 }
 
-bool RunTable::any(Phase phase) const {
-  return std::any_of(runs_.begin(), runs_.end(),
-                     [&](const auto& entry) { return entry.second.phase == phase; });
+RunTable::Run* RunTable::first_in(Phase phase) {
+  Run* first = nullptr;
+  for (auto& [id, run] : runs_)
+    if (run.phase == phase && (!first || run.order < first->order)) first = &run;
+  return first;
 }
 
 bool RunTable::restoring() const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -37,7 +38,8 @@ class RunTable {
     std::shared_ptr<const StepShape> step;
     Instant came{}, began{};  // times of the request and the newest attempt
     Instant deadline = kNever;
-    bool explained = false;  // the deadline has passed, and ExplainDeadline was sent
+    bool asked = false;                // ExplainDeadline was sent
+    std::optional<std::string> waits;  // its answer
     Phase phase = Phase::queued;
     AttemptInfo attempt;
     std::uint64_t random_index = 0;
@@ -83,7 +85,6 @@ class RunTable {
   Run* find(const RunId& id, const AttemptId& attempt);
   bool contains(const RunId& id) const { return runs_.contains(id); }
   bool of_session(std::uint64_t session) const;
-  bool any(Phase phase) const;
   // Whether a run restores the job.
   bool restoring() const;
 
@@ -102,6 +103,8 @@ class RunTable {
   std::vector<RunId> in(Phase phase) const {
     return where([phase](const Run& run) { return run.phase == phase; });
   }
+  // The first of these; null if there is none.
+  Run* first_in(Phase phase);
   std::vector<RunId> ids() const {
     return where([](const Run&) { return true; });
   }

@@ -12,11 +12,11 @@ using namespace std::chrono_literals;
 namespace {
 
 struct CoordinatorFixture {
-  Coordinator coordinator{Coordinator::Options{}};
+  Coordinator coordinator;
   Coordinator::Outputs out;
   Instant now{};
 
-  CoordinatorFixture() {
+  explicit CoordinatorFixture(Coordinator::Options options = {}) : coordinator(options) {
     coordinator.add_task(TaskId{0}, "/master", false);
     coordinator.add_task(TaskId{1}, "/worker:1", true);
     coordinator.add_task(TaskId{2}, "/worker:2", true);
@@ -104,6 +104,18 @@ struct CoordinatorFixture {
     stage(1, s);
     stage(2, s);
   }
+};
+
+struct ExplainedFixture : CoordinatorFixture {
+  ExplainedFixture() : CoordinatorFixture(options()) {}
+  static Coordinator::Options options() {
+    Coordinator::Options options;
+    options.explain_before = 2ms;
+    options.explain_within = 500ms;
+    options.explain_from = 10ms;
+    return options;
+  }
+  std::size_t asked() { return all<Coordinator::ExplainDeadline>().size(); }
 };
 
 }  // namespace
@@ -366,6 +378,63 @@ TEST_CASE_FIXTURE(CoordinatorFixture, "the first cause wins") {
   late.status = internal_error("later");
   send(late);
   CHECK(answers() == 1);
+}
+
+TEST_CASE_FIXTURE(ExplainedFixture, "what a run waits for is asked before its deadline") {
+  // Told in time: it ends at its deadline, and says it.
+  run(1, shape({1}), {}, now + 20ms);
+  CHECK(coordinator.next_wakeup() <= now + 18ms);
+  tick(17ms);
+  CHECK(asked() == 0);
+  tick(1ms);
+  REQUIRE(asked() == 1);
+  coordinator.explained({7, 1}, "for a queue", now, out);
+  tick(1ms);
+  CHECK(answers() == 0);
+  CHECK(coordinator.next_wakeup() <= now + 1ms);
+  tick(1ms);
+  CHECK(answer(1).status.text().find("has passed: for a queue") != std::string::npos);
+
+  // Told later: it ends when it is told, not before, and once.
+  run(2, shape({1}), {}, now + 20ms);
+  tick(18ms);
+  tick(100ms);
+  CHECK(answers() == 1);
+  coordinator.explained({7, 2}, "", now, out);
+  CHECK(answer(2).status.code() == Code::deadline_exceeded);
+  CHECK(answer(2).status.text().find(": ") == answer(2).status.text().rfind(": "));
+  coordinator.explained({7, 2}, "late", now, out);
+  CHECK(answers() == 2);
+
+  // Never told: it ends all the same.
+  run(3, shape({1}), {}, now + 20ms);
+  tick(18ms);
+  tick(501ms);
+  CHECK(answers() == 2);
+  tick(1ms);
+  CHECK(answer(3).status.code() == Code::deadline_exceeded);
+  CHECK(asked() == 3);
+
+  // The owner slept: asked once the deadline has passed.
+  run(4, shape({1}), {}, now + 20ms);
+  tick(30ms);
+  CHECK(asked() == 4);
+  CHECK(answers() == 3);
+  coordinator.explained({7, 4}, "for a mutex", now, out);
+  CHECK(answer(4).status.text().find("for a mutex") != std::string::npos);
+
+  // A short one ends at once, and one that ends in time as it would have.
+  run(5, shape({1}), {}, now + 9ms);
+  tick(9ms);
+  CHECK(asked() == 4);
+  CHECK(answer(5).status.code() == Code::deadline_exceeded);
+  run(6, shape({1}), {}, now + 20ms);
+  tick(19ms);
+  CHECK(asked() == 5);
+  send(done(started(6), 0));
+  CHECK(answer(6).status.ok());
+  coordinator.explained({7, 6}, "for nothing", now, out);
+  CHECK(answers() == 6);
 }
 
 TEST_CASE_FIXTURE(CoordinatorFixture,
