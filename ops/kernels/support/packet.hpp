@@ -205,6 +205,44 @@ TROUPE_INLINE void store_packet(T* to, Packet<T> x) {
   *reinterpret_cast<Loose*>(to + kPacketWidth<T> / 2) = x.high;
 }
 
+// The first n elements of a packet; of one that is loaded the others are `padding`.
+// REQUIRES: 0 < n < kPacketWidth<T>.
+template <class T>
+TROUPE_INLINE Packet<T> load_part(const T* from, std::int64_t n, T padding) {
+#if defined(__AVX512F__)
+  const Vector<T> rest = splat<Packet<T>>(padding).low;
+  const std::uint32_t mask = (std::uint32_t{1} << n) - 1;
+  if constexpr (std::is_same_v<T, float>)
+    return {_mm512_mask_loadu_ps(rest, __mmask16(mask), from),
+            _mm512_mask_loadu_ps(rest, __mmask16(mask >> 16), from + 16)};
+  else
+    return {_mm512_mask_loadu_pd(rest, __mmask8(mask), from),
+            _mm512_mask_loadu_pd(rest, __mmask8(mask >> 8), from + 8)};
+#else
+  T all[kPacketWidth<T>];
+  std::fill_n(all, kPacketWidth<T>, padding);
+  std::copy_n(from, n, all);
+  return load_packet(all);
+#endif
+}
+template <class T>
+TROUPE_INLINE void store_part(T* to, std::int64_t n, Packet<T> x) {
+#if defined(__AVX512F__)
+  const std::uint32_t mask = (std::uint32_t{1} << n) - 1;
+  if constexpr (std::is_same_v<T, float>) {
+    _mm512_mask_storeu_ps(to, __mmask16(mask), x.low);
+    _mm512_mask_storeu_ps(to + 16, __mmask16(mask >> 16), x.high);
+  } else {
+    _mm512_mask_storeu_pd(to, __mmask8(mask), x.low);
+    _mm512_mask_storeu_pd(to + 8, __mmask8(mask >> 8), x.high);
+  }
+#else
+  T all[kPacketWidth<T>];
+  store_packet(all, x);
+  std::copy_n(all, n, to);
+#endif
+}
+
 // In each lane b where it is larger (smaller), else a: where one is NaN, a.
 template <class V>
 TROUPE_INLINE V larger(V a, V b) {
@@ -322,16 +360,19 @@ inline void map_packets(std::int64_t n, const T* const (&in)[inputs],
                         const std::int64_t (&steps)[inputs], T* const (&out)[outputs], F f,
                         T padding = T(1)) {
   constexpr std::int64_t kWidth = kPacketWidth<T>;
-  T padded[inputs][kWidth], last[outputs][kWidth];
-  for (int k = 0; k < inputs; ++k) std::fill_n(padded[k], kWidth, steps[k] == 0 ? *in[k] : padding);
   for (std::int64_t i = 0; i < n; i += kWidth) {
-    const std::int64_t count = std::min(kWidth, n - i);
-    const bool whole = count == kWidth;
-    for (int k = 0; k < inputs && !whole; ++k)
-      if (steps[k] != 0) std::copy_n(in[k] + i, count, padded[k]);
-    f([&](int k) { return load_packet(whole && steps[k] != 0 ? in[k] + i : padded[k]); },
-      [&](int k, Packet<T> y) { store_packet(whole ? out[k] + i : last[k], y); });
-    for (int k = 0; k < outputs && !whole; ++k) std::copy_n(last[k], count, out[k] + i);
+    const std::int64_t count = n - i;
+    f(
+        [&](int k) {
+          if (steps[k] == 0) return splat<Packet<T>>(*in[k]);
+          return count < kWidth ? load_part(in[k] + i, count, padding) : load_packet(in[k] + i);
+        },
+        [&](int k, Packet<T> y) {
+          if (count < kWidth)
+            store_part(out[k] + i, count, y);
+          else
+            store_packet(out[k] + i, y);
+        });
   }
 }
 
@@ -339,15 +380,7 @@ inline void map_packets(std::int64_t n, const T* const (&in)[inputs],
 template <class T, class F>
 inline void each_packet(std::int64_t n, const T* x, T padding, F f) {
   constexpr std::int64_t kWidth = kPacketWidth<T>;
-  T last[kWidth];
-  for (; n > 0; n -= kWidth, x += kWidth) {
-    if (n < kWidth) {
-      std::fill_n(last, kWidth, padding);
-      std::copy_n(x, n, last);
-      x = last;
-    }
-    f(load_packet(x));
-  }
+  for (; n > 0; n -= kWidth, x += kWidth) f(n < kWidth ? load_part(x, n, padding) : load_packet(x));
 }
 
 }  // namespace troupe

@@ -446,12 +446,14 @@ T row_max(const T* x, std::int64_t n) {
     most = larger(most, v.low);
     other = larger(other, v.high);
   });
-  T result = x[0];
-  for (std::size_t k = 0; k < kVectorBytes / sizeof(T); ++k) {
-    if (odd[k] != 0) return *std::find_if(x, x + n, [](T v) { return v != v; });
-    result = std::max({result, T(most[k]), T(other[k])});
-  }
-  return result;
+  if (any_lane(Packet<std::remove_cvref_t<decltype(odd[0])>>{odd, odd}))
+    return *std::find_if(x, x + n, [](T v) { return v != v; });
+  most = larger(most, other);
+  T part[kVectorBytes / sizeof(T)];
+  std::memcpy(part, &most, sizeof(part));
+  for (std::size_t width = std::size(part) / 2; width > 0; width /= 2)
+    for (std::size_t j = 0; j < width; ++j) part[j] = std::max(part[j], part[j + width]);
+  return part[0];
 }
 
 }  // namespace troupe
