@@ -56,12 +56,6 @@ struct Losses {
   Output of_discriminator, of_generator;
 };
 
-// The mean and the standard deviation of each pixel.
-std::pair<Output, Output> moments(Output pictures) {
-  const Output center = mean(pictures, {0});
-  return {center, sqrt(mean(square(pictures - center), {0}))};
-}
-
 int first_step() {
   auto waves = [](const Shape& shape, double step) {
     std::vector<double> values;
@@ -90,16 +84,15 @@ int main(int argc, char** argv) {
   auto [tested, tested_label] = digits.batch(kTested).repeat().outputs(g);
   Generator generator{g.scope("generator"), DType::f32};
   Discriminator discriminator{g.scope("discriminator"), DType::f32};
-  auto noise = [&](std::int64_t n) { return random_standard_normal(g, {n, kNoise}); };
+  auto noise = [&](std::int64_t n) { return random_normal(g, {n, kNoise}); };
   Losses losses{generator, discriminator, x, noise(kBatch)};
   const optim::Adam adam{.lr = 1e-3, .beta1 = 0.5};
   Op train_discriminator = adam.minimize(losses.of_discriminator, discriminator.parameters());
   Op train_generator = adam.minimize(losses.of_generator, generator.parameters());
   const Output drawn = generator(noise(kTested)) * 0.5 + 0.5;
-  auto [mean_drawn, deviation_drawn] = moments(drawn);
-  auto [mean_true, deviation_true] = moments(tested);
-  const Output distance = sqrt(mean(square(mean_drawn - mean_true))) +
-                          sqrt(mean(square(deviation_drawn - deviation_true)));
+  // Of the mean and the standard deviation of each pixel.
+  const Output distance = sqrt(mean(square(mean(drawn, 0) - mean(tested, 0)))) +
+                          sqrt(mean(square(stddev(drawn, 0) - stddev(tested, 0))));
 
   Session session{g, Cluster::from_args(argc, argv)};
   session.init();

@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   };
   const auto loss_of = [&](Output pictures) {
     const Output flat = black_and_white(pictures);
-    return mean(net.nats(flat, random_standard_normal_like(flat[{whole, range(0, kCode)}])));
+    return mean(net.nats(flat, random_normal_like(flat[{whole, range(0, kCode)}])));
   };
   const Output loss = loss_of(x), test_loss = loss_of(tested);
   const Op train = optim::Adam{.lr = 1e-3}.minimize(loss);
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
   const Output all = black_and_white(tested), share = mean(all, {0}, true) * 0.999f + 0.0005f;
   const Output alone =
       mean(sum(sigmoid_cross_entropy(log(share / (1.0f - share)) + all * 0.0f, all), {1}));
-  const Output dreams = sigmoid(net.decode(random_standard_normal(g, {4, kCode})));
+  const Output dreams = sigmoid(net.decode(random_normal(g, {4, kCode})));
 
   Session session{g, Cluster::from_args(argc, argv)};
   session.init();

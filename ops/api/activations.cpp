@@ -39,8 +39,26 @@ Output mish(Output x, Site site) {
 }
 
 Output hard_swish(Output x, Site site) {
-  const auto number = [&](double value) { return number_beside(x, value, "hard_swish: x", site); };
-  return mul(x, mul(relu6(add(x, number(3), site), site), number(1.0 / 6), site), site);
+  check_given("hard_swish: x", x, site);
+  return mul(x, hard_sigmoid(x, site), site);
+}
+
+Output hard_sigmoid(Output x, Site site) {
+  const auto number = [&](double value) {
+    return number_beside(x, value, "hard_sigmoid: x", site);
+  };
+  return mul(relu6(add(x, number(3), site), site), number(1.0 / 6), site);
+}
+
+Output log_sigmoid(Output x, Site site) {
+  check_given("log_sigmoid: x", x, site);
+  return neg(softplus(neg(x, site), site), site);
+}
+
+Output glu(Output x, std::int64_t axis, Site site) {
+  check_given("glu: x", x, site);
+  const std::vector<Output> halves = split(x, 2, axis, {}, site);
+  return mul(halves[0], sigmoid(halves[1], site), site);
 }
 
 }  // namespace troupe

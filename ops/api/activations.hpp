@@ -18,7 +18,13 @@ Output silu(Output x, Site site = Site::here());
 Output leaky_relu(Output x, double slope = 0.01, Site site = Site::here());
 // x tanh(log(1 + e^x)) (Misra, 2019).
 Output mish(Output x, Site site = Site::here());
-// x relu6(x + 3) / 6 (Howard et al., 2019).
+// x relu6(x + 3) / 6 (Howard et al., 2019), and its second factor relu6(x + 3) / 6.
 Output hard_swish(Output x, Site site = Site::here());
+Output hard_sigmoid(Output x, Site site = Site::here());
+// log(sigmoid(x)) without overflow.
+Output log_sigmoid(Output x, Site site = Site::here());
+// a sigmoid(b), where a and b are the halves of x along `axis` (Dauphin et al., 2017). The
+// dimension must be known and even.
+Output glu(Output x, std::int64_t axis = -1, Site site = Site::here());
 
 }  // namespace troupe

@@ -8,6 +8,7 @@
 #include "ops/api/math.hpp"
 #include "ops/api/node.hpp"
 #include "ops/api/operators.hpp"
+#include "ops/detail/extent.hpp"
 #include "ops/detail/wide.hpp"
 
 namespace troupe {
@@ -16,6 +17,12 @@ namespace {
 
 [[noreturn]] void refuse_array(std::string what, const Site& site) {
   throw Error(invalid_argument(std::move(what)).at(site));
+}
+
+// Dimension `axis` of x, whose rank need not be known.
+Output extent_of(const Output& x, int axis, const Site& site) {
+  if (x.shape().known_rank()) return detail::extent(x, axis, site);
+  return gather(shape(x, {}, site), constant(x.graph(), std::int64_t{axis}, site), {}, site);
 }
 
 }  // namespace
@@ -77,6 +84,60 @@ Output tril(Output x, Site site) { return matrix_band_part(x, -1, 0, std::move(s
 Output triu(Output x, Site site) { return matrix_band_part(x, 0, -1, std::move(site)); }
 
 Output random_shuffle(Output x, Site site) { return gather(x, random_order(x, site), {}, site); }
+
+Output repeat(Output x, std::int64_t times, std::int64_t axis, Site site) {
+  check_given("repeat: x", x, site);
+  const PartialShape& whole = x.shape();
+  if (!whole.known_rank() || axis < -whole.rank() || axis >= whole.rank())
+    refuse_array("repeat: no axis " + std::to_string(axis) + " in " + whole.text(), site);
+  if (times < 0)
+    refuse_array("repeat: times is " + std::to_string(times) + "; it must not be negative", site);
+  if (axis < 0) axis += whole.rank();
+  GraphBuilder& g = x.graph();
+  const Output places = range(g, times, site);
+  const Output from = range(constant<std::int64_t>(g, 0, site), detail::extent(x, int(axis), site),
+                            constant<std::int64_t>(g, 1, site), site);
+  // Row i is times times i.
+  const Output all =
+      add(expand_dims(from, 1, site), zeros_like(expand_dims(places, 0, site), site), site);
+  return gather(x, reshape(all, std::vector<std::int64_t>{times == 0 ? 0 : -1}, site),
+                {.axis = axis}, site);
+}
+
+Output batch_gather(Output params, Output indices, std::int64_t batch_dims, Site site) {
+  check_given("batch_gather: params", params, site);
+  check_given("batch_gather: indices", indices, site);
+  const PartialShape &from = params.shape(), &at = indices.shape();
+  if (!at.known_rank()) refuse_array("batch_gather: the rank of indices is not known", site);
+  bool fits = batch_dims >= 0 && batch_dims <= at.rank() &&
+              (!from.known_rank() || batch_dims < from.rank());
+  for (int i = 0; fits && from.known_rank() && i < batch_dims; ++i)
+    fits = !from.known(i) || !at.known(i) || std::int64_t(from[i]) == std::int64_t(at[i]);
+  if (!fits)
+    refuse_array("batch_gather: params " + from.text() + " and indices " + at.text() +
+                     " must have the first " + std::to_string(batch_dims) +
+                     " dimensions alike, and params one more",
+                 site);
+  indices = cast(indices, DType::i64, site);
+  GraphBuilder& g = params.graph();
+  // params are taken by all their first coordinates at once. They have those of the batch that
+  // indices have, or the run fails.
+  std::vector<Output> coordinates;
+  for (int i = 0; i < batch_dims; ++i) {
+    std::vector<std::int64_t> along(std::size_t(at.rank()), 1);
+    along[std::size_t(i)] = -1;
+    const Output numbers = range(constant<std::int64_t>(g, 0, site), extent_of(params, i, site),
+                                 constant<std::int64_t>(g, 1, site), site);
+    coordinates.push_back(add(reshape(numbers, along, site), zeros_like(indices, site), site));
+  }
+  coordinates.push_back(indices);
+  return gather_nd(params, pack(coordinates, {.axis = at.rank()}, site), site);
+}
+
+Output tensor_scatter_add(Output x, Output indices, Output updates, Site site) {
+  check_given("tensor_scatter_add: x", x, site);
+  return add(x, scatter_nd(indices, updates, shape(x, {}, site), site), site);
+}
 
 Output sequence_mask(Output lengths, std::int64_t size, Site site) {
   check_given("sequence_mask: lengths", lengths, site);

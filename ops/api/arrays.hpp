@@ -40,6 +40,21 @@ Output triu(Output x, Site site = Site::here());
 // find their way back.
 Output random_shuffle(Output x, Site site = Site::here());
 
+// Each slice along `axis` `times` times, one behind the other, as numpy.repeat and
+// torch.repeat_interleave; tile() repeats the whole.
+Output repeat(Output x, std::int64_t times, std::int64_t axis = 0, Site site = Site::here());
+
+// gather() in each of many tensors: y[b, i, ...] = params[b, indices[b, i], ...], where b stands
+// for the first `batch_dims` dimensions, which params and indices have alike (TensorFlow's gather
+// with batch_dims). An index out of range is an error. Throws Error unless the rank of indices is
+// known, and for shapes that are known not to fit.
+Output batch_gather(Output params, Output indices, std::int64_t batch_dims = 1,
+                    Site site = Site::here());
+
+// x with the slices of updates added, in order, at the indices that gather_nd() would take them
+// from.
+Output tensor_scatter_add(Output x, Output indices, Output updates, Site site = Site::here());
+
 // mask[..., j] = j < lengths[...], for j in [0, size).
 Output sequence_mask(Output lengths, std::int64_t size, Site site = Site::here());
 

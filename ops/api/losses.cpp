@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "ops/api/node.hpp"
+#include "ops/api/rearrange.hpp"
+#include "ops/api/statistics.hpp"
 #include "ops/detail/wide.hpp"
 
 namespace troupe {
@@ -25,6 +27,40 @@ Output sigmoid_cross_entropy(Output logits, const Operand& labels, Site site) {
   // gradient at 0.
   return add(mul(is, softplus(neg(logits, site), site), site),
              mul(sub(one, is, site), softplus(logits, site), site), site);
+}
+
+Output binary_cross_entropy(Output probabilities, const Operand& labels,
+                            const BinaryCrossEntropyOptions& options, Site site) {
+  const double epsilon = options.epsilon;
+  if (!(epsilon > 0 && epsilon < 0.5))
+    throw Error(
+        invalid_argument(
+            fmt::format("binary_cross_entropy: epsilon must be in (0, 0.5), not {}", epsilon))
+            .at(site));
+  check_given("binary_cross_entropy: `probabilities`", probabilities, site);
+  if (detail::is_narrow(probabilities))
+    return cast(binary_cross_entropy(detail::wide(probabilities, site),
+                                     wide(labels, probabilities, site), options, site),
+                probabilities.dtype(), site);
+  const auto number = [&](double value) { return number_beside(probabilities, value, "", site); };
+  const Output is = labels.beside(probabilities, site), one = number(1).beside(probabilities, site);
+  const Output p = clip_by_value(probabilities, number(epsilon), number(1 - epsilon), site);
+  return neg(add(mul(is, log(p, site), site),
+                 mul(sub(one, is, site), log(sub(one, p, site), site), site), site),
+             site);
+}
+
+Output kl_divergence(Output p, Output q, std::int64_t axis, Site site) {
+  check_given("kl_divergence: `p`", p, site);
+  check_given("kl_divergence: `q`", q, site);
+  if (detail::is_narrow(p))
+    return cast(kl_divergence(detail::wide(p, site), detail::wide(q, site), axis, site), p.dtype(),
+                site);
+  const Operand zero = number_beside(p, 0, "", site), one = number_beside(p, 1, "", site);
+  // The logarithm of a 0 that does not count would give its gradient no number.
+  const Output counts = not_equal(p, zero, site);
+  const Output ratio = div(select(counts, p, one, site), select(counts, q, one, site), site);
+  return sum(select(counts, mul(p, log(ratio, site), site), zero, site), {.axes = {axis}}, site);
 }
 
 Output mean_squared_error(Output predictions, const Operand& targets, Site site) {
@@ -85,6 +121,20 @@ Output cosine_distance(Output a, Output b, std::int64_t axis, Site site) {
   };
   const Output lengths = mul(inverse_length(a), inverse_length(b), site);
   return sub(one, mul(sum(mul(a, b, site), along, site), lengths, site), site);
+}
+
+Output triplet_margin(Output anchor, Output positive, Output negative, double margin, Site site) {
+  if (!(margin >= 0) || std::isinf(margin))
+    throw Error(
+        invalid_argument(
+            fmt::format("triplet_margin: `margin` is finite and not below 0, not {}", margin))
+            .at(site));
+  check_given("triplet_margin: `anchor`", anchor, site);
+  const auto distance = [&](const Output& other) {
+    return norm(sub(anchor, other, site), {.axes = {-1}}, site);
+  };
+  const Output apart = sub(distance(positive), distance(negative), site);
+  return relu(add(apart, number_beside(apart, margin, "", site), site), site);
 }
 
 }  // namespace troupe

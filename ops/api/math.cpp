@@ -6,6 +6,7 @@
 #include "ops/api/constant.hpp"
 #include "ops/api/node.hpp"
 #include "ops/api/operators.hpp"
+#include "ops/detail/wide.hpp"
 
 namespace troupe {
 
@@ -70,6 +71,25 @@ std::vector<Output> gradients(std::initializer_list<Output> ys, const std::vecto
 
 Output argmax(Output x, std::int64_t axis, Site site) {
   return arg_max(x, {.axis = axis}, std::move(site));
+}
+Output argmin(Output x, std::int64_t axis, Site site) {
+  return arg_min(x, {.axis = axis}, std::move(site));
+}
+
+Output logaddexp(const Operand& a, const Operand& b, Site site) {
+  const Output x = value_beside(a, {&a, &b}, site), y = value_beside(b, {&a, &b}, site);
+  // An infinity that both are has no difference; the larger one is the answer then.
+  const Output top = maximum(x, y, site);
+  const Output apart = neg(abs(sub(x, y, site), site), site);
+  return select(is_finite(top, site), add(top, log1p(exp(apart, site), site), site), top, site);
+}
+
+Output range(GraphBuilder& g, std::int64_t limit, Site site) {
+  return range(g, 0, limit, 1, std::move(site));
+}
+Output range(GraphBuilder& g, std::int64_t start, std::int64_t limit, std::int64_t delta,
+             Site site) {
+  return range(constant(g, start, site), constant(g, limit, site), constant(g, delta, site), site);
 }
 
 Output reshape(Output x, const std::vector<std::int64_t>& shape, Site site) {
@@ -139,6 +159,24 @@ Output softmax_cross_entropy(Output logits, Output labels, Site site) {
   const char* op = is_integer(labels.dtype()) ? "SparseSoftmaxCrossEntropyWithLogits"
                                               : "SoftmaxCrossEntropyWithLogits";
   return add_node({.op = op, .inputs = {logits, labels}, .site = std::move(site)}).output();
+}
+
+Output softmax_cross_entropy(Output logits, Output labels,
+                             const SoftmaxCrossEntropyOptions& options, Site site) {
+  const double spread = options.label_smoothing;
+  if (!(spread >= 0 && spread < 1))
+    throw Error(
+        invalid_argument("softmax_cross_entropy: label_smoothing must be in [0, 1)").at(site));
+  const Output loss = softmax_cross_entropy(logits, labels, site);
+  if (spread == 0) return loss;
+  if (detail::is_narrow(logits)) {
+    const Output wide = is_integer(labels.dtype()) ? labels : detail::wide(labels, site);
+    return cast(softmax_cross_entropy(detail::wide(logits, site), wide, options, site),
+                logits.dtype(), site);
+  }
+  const Output even = neg(mean(log_softmax(logits, site), {.axes = {-1}}, site), site);
+  return Operand(loss, site) * Operand(1 - spread, site) +
+         Operand(even, site) * Operand(spread, site);
 }
 
 Output max_pool(Output x, std::int64_t size, Site site) {

@@ -23,8 +23,15 @@ Output cast(Output x, Site site = Site::here()) {
 // The absolute value; of complex numbers, too, whose result is real (Abs or ComplexAbs).
 Output abs(Output x, Site site = Site::here());
 
-// The index of the largest element along `axis`, as i64.
+// The index of the largest element along `axis`, or of the smallest, as i64.
 Output argmax(Output x, std::int64_t axis = -1, Site site = Site::here());
+Output argmin(Output x, std::int64_t axis = -1, Site site = Site::here());
+// log(e^a + e^b) without overflow.
+Output logaddexp(const Operand& a, const Operand& b, Site site = Site::here());
+// The vector 0, 1, ..., limit - 1, of i64; or start, start + delta, ... up to but excluding limit.
+Output range(GraphBuilder& g, std::int64_t limit, Site site = Site::here());
+Output range(GraphBuilder& g, std::int64_t start, std::int64_t limit, std::int64_t delta = 1,
+             Site site = Site::here());
 
 // mat_mul() for two matrices, batch_mat_mul() otherwise.
 Output matmul(Output a, Output b, const MatMulOptions& options = {}, Site site = Site::here());
@@ -69,9 +76,16 @@ Output log_softmax(Output x, T axis, Site site = Site::here()) {
   return detail::along(log_softmax, x, axis, std::move(site));
 }
 
+struct SoftmaxCrossEntropyOptions {
+  // In [0, 1): so much of a label's probability is spread evenly over all classes (Szegedy et al.,
+  // 2016).
+  double label_smoothing = 0;
+};
 // One loss for each row of logits [..., C]. Integer labels [...] are class numbers; floating labels
 // [..., C] are probabilities.
 Output softmax_cross_entropy(Output logits, Output labels, Site site = Site::here());
+Output softmax_cross_entropy(Output logits, Output labels,
+                             const SoftmaxCrossEntropyOptions& options, Site site = Site::here());
 
 // Windows of size x size with stride `size`.
 Output max_pool(Output x, std::int64_t size, Site site = Site::here());

@@ -53,6 +53,7 @@ Output operator+(const Operand& a, const Operand& b) { return binary("Add", a, b
 Output operator-(const Operand& a, const Operand& b) { return binary("Sub", a, b); }
 Output operator*(const Operand& a, const Operand& b) { return binary("Mul", a, b); }
 Output operator/(const Operand& a, const Operand& b) { return binary("Div", a, b); }
+Output operator%(const Operand& a, const Operand& b) { return binary("Mod", a, b); }
 Output operator-(const Operand& a) {
   return add_node({.op = "Neg", .inputs = {a.output()}, .site = a.site()}).output();
 }

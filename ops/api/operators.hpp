@@ -52,6 +52,8 @@ Output operator+(const Operand& a, const Operand& b);
 Output operator-(const Operand& a, const Operand& b);
 Output operator*(const Operand& a, const Operand& b);
 Output operator/(const Operand& a, const Operand& b);
+// The remainder with the sign of b, as Python's: mod().
+Output operator%(const Operand& a, const Operand& b);
 Output operator-(const Operand& a);
 
 // Elementwise comparison; results are graph values of dtype bool. To compare handles, use

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/function_ref.hpp"
+#include "ops/api/constant.hpp"
 #include "ops/api/node.hpp"
 
 namespace troupe {
@@ -25,6 +26,11 @@ Output over_root(const std::string& what, const Output& data, const Output& ids,
 }
 
 }  // namespace
+
+Output detail::segments_of(const Output& data, std::int64_t number, const Site& site) {
+  check_given("a segment's `data`", data, site);
+  return constant(data.graph(), number, site);
+}
 
 Output segment_sqrt_n(Output data, Output segment_ids, Site site) {
   return over_root(

@@ -68,8 +68,11 @@ class MultiHeadAttention : public Module {
   // keys]. Dropout applies in training mode only.
   Output operator()(Output queries, Output keys, Output values,
                     const AttentionOptions& options = {}, Site site = Site::here()) const;
-  // Self-attention.
+  // Self-attention: attention(x), attention(x, {.causal = true}).
   Output operator()(Output x, Site site = Site::here()) const { return (*this)(x, x, x, {}, site); }
+  Output operator()(Output x, const AttentionOptions& options, Site site = Site::here()) const {
+    return (*this)(x, x, x, options, site);
+  }
 
   // Causal self-attention of the next positions x [batch, time, size] of sequences whose earlier
   // ones are in the cache. A mask is [batch, 1 or heads, time, limit], or a part of that.

@@ -1,0 +1,83 @@
+#include "ops/api/statistics.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "ops/api/math.hpp"
+#include "ops/api/node.hpp"
+#include "ops/detail/wide.hpp"
+
+namespace troupe {
+
+using detail::narrow, detail::wide;
+
+namespace {
+
+MeanOptions mean_over(const SumOptions& options) {
+  return {.axes = options.axes, .keep_dims = options.keep_dims};
+}
+
+// sqrt(x), with gradient 0 at 0.
+Output root(Output x, const Site& site) {
+  const Operand zero = number_beside(x, 0, "", site), one = number_beside(x, 1, "", site);
+  const Output positive = greater(x, zero, site);
+  // A NaN is no 0, and passes.
+  return select(logical_or(positive, is_nan(x, site), site),
+                sqrt(select(less_equal(x, zero, site), one, x, site), site), zero, site);
+}
+
+MeanAndVariance wide_moments(Output x, const SumOptions& options, const Site& site) {
+  const Output kept = mean(x, {.axes = options.axes, .keep_dims = true}, site);
+  const Output spread = mean(square(sub(x, kept, site), site), mean_over(options), site);
+  return {options.keep_dims ? kept : mean(x, mean_over(options), site), spread};
+}
+
+}  // namespace
+
+MeanAndVariance moments(Output x, const SumOptions& options, Site site) {
+  check_given("moments: x", x, site);
+  const MeanAndVariance all = wide_moments(wide(x, site), options, site);
+  return {narrow(all.mean, x.dtype(), site), narrow(all.variance, x.dtype(), site)};
+}
+
+Output variance(Output x, const SumOptions& options, Site site) {
+  check_given("variance: x", x, site);
+  return narrow(wide_moments(wide(x, site), options, site).variance, x.dtype(), site);
+}
+
+Output stddev(Output x, const SumOptions& options, Site site) {
+  check_given("stddev: x", x, site);
+  const Output spread = wide_moments(wide(x, site), options, site).variance;
+  return narrow(root(spread, site), x.dtype(), site);
+}
+
+Output norm(Output x, const SumOptions& options, Site site) {
+  check_given("norm: x", x, site);
+  const DType dtype = x.dtype();
+  x = wide(x, site);
+  const Operand zero = number_beside(x, 0, "", site), one = number_beside(x, 1, "", site);
+  // In units of the largest element no square overflows, and none that counts is 0.
+  const Output top =
+      stop_gradient(max(abs(x, site), {.axes = options.axes, .keep_dims = true}, site), site);
+  const Output scales = logical_and(is_finite(top, site), greater(top, zero, site), site);
+  const Output unit = select(scales, top, one, site);
+  const Output part = root(sum(square(div(x, unit, site), site), options, site), site);
+  const Output units = options.keep_dims ? unit : reshape(unit, shape(part, {}, site), site);
+  return narrow(mul(part, units, site), dtype, site);
+}
+
+Output l2_normalize(Output x, Ints axes, double epsilon, Site site) {
+  check_given("l2_normalize: x", x, site);
+  if (!(epsilon > 0) || std::isinf(epsilon))
+    throw Error(invalid_argument(
+                    fmt::format("l2_normalize: epsilon is finite and above 0, not {}", epsilon))
+                    .at(site));
+  const DType dtype = x.dtype();
+  x = wide(x, site);
+  const Output length = norm(x, {.axes = axes, .keep_dims = true}, site);
+  return narrow(div(x, maximum(length, number_beside(x, epsilon, "", site), site), site), dtype,
+                site);
+}
+
+}  // namespace troupe

@@ -1,0 +1,42 @@
+// Moments and norms over some dimensions, made of other ops. f16 and bf16 are computed in f32 and
+// rounded once. Options and positional forms are those of sum(): no axes mean all dimensions.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/api/generated.hpp"
+
+namespace troupe {
+
+// The mean, and the mean squared distance from it.
+struct MeanAndVariance {
+  Output mean, variance;
+};
+MeanAndVariance moments(Output x, const SumOptions& options = {}, Site site = Site::here());
+template <class = void>
+MeanAndVariance moments(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
+  return moments(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
+}
+Output variance(Output x, const SumOptions& options = {}, Site site = Site::here());
+template <class = void>
+Output variance(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
+  return variance(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
+}
+// The root of the variance. Its gradient is 0 where all elements are equal.
+Output stddev(Output x, const SumOptions& options = {}, Site site = Site::here());
+template <class = void>
+Output stddev(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
+  return stddev(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
+}
+
+// The Euclidean norm sqrt(sum of x^2). The squares do not overflow; the gradient is 0 where the
+// norm is 0.
+Output norm(Output x, const SumOptions& options = {}, Site site = Site::here());
+template <class = void>
+Output norm(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
+  return norm(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
+}
+// x divided by its norm over `axes`, or by `epsilon` where the norm is less.
+Output l2_normalize(Output x, Ints axes, double epsilon = 1e-12, Site site = Site::here());
+
+}  // namespace troupe

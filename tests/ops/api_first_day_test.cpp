@@ -1,0 +1,306 @@
+// What programs ask for beside the ops: draws, moments and norms, products, rows of batches. Values
+// beside their formulas, gradients, ends of the number range, and what is refused.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "tests/misuse.hpp"
+#include "tests/ops/api_interpreter.hpp"
+
+using namespace troupe;
+using troupe::test::Interpreter;
+
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+std::vector<double> values_of(const Tensor& t) {
+  return {t.span<double>().begin(), t.span<double>().end()};
+}
+std::vector<double> computed(Graph& g, const Output& y) {
+  return values_of(Interpreter(g).run({cast<double>(y)})[0]);
+}
+void check_near(const std::vector<double>& is, const std::vector<double>& want,
+                double epsilon = 1e-12) {
+  REQUIRE(is.size() == want.size());
+  for (std::size_t i = 0; i < is.size(); ++i) {
+    CAPTURE(i);
+    if (std::isfinite(want[i]))
+      CHECK(is[i] == doctest::Approx(want[i]).epsilon(epsilon).scale(1e-3));
+    else
+      CHECK((std::isnan(want[i]) ? std::isnan(is[i]) : is[i] == want[i]));
+  }
+}
+Output vector(Graph& g, std::vector<double> values) {
+  return constant(g, Tensor::of<double>(Shape{std::int64_t(values.size())}, values));
+}
+// d sum(y) / dx
+std::vector<double> slopes(Graph& g, const Output& y, const Output& x) {
+  return computed(g, gradients(y, {x})[0]);
+}
+
+void check_refused(const std::function<void()>& f, const char* wanted) {
+  test::check_refused({{wanted, f}}, __FILE__, 0);
+}
+
+struct Drawn {
+  double mean = 0, variance = 0, least = kInf, most = -kInf;
+};
+Drawn drawn(Graph& g, const Output& y) {
+  const std::vector<double> v = computed(g, y);
+  Drawn d;
+  for (double x : v) d.mean += x / double(v.size());
+  for (double x : v) {
+    d.variance += (x - d.mean) * (x - d.mean) / double(v.size());
+    d.least = std::min(d.least, x), d.most = std::max(d.most, x);
+  }
+  return d;
+}
+
+}  // namespace
+
+TEST_CASE("draws have the moments of their distributions") {
+  Graph g;
+  const Shape many{40'000};
+  const Drawn normal = drawn(g, random_normal(g, many, {.mean = 3, .stddev = 2}));
+  CHECK(std::abs(normal.mean - 3) < 0.05);
+  CHECK(std::abs(normal.variance - 4) < 0.15);
+  CHECK(random_normal_like(zeros(g, {2, 3})).shape() == PartialShape{2, 3});
+
+  const Drawn exponential = drawn(g, random_exponential(g, many, {.rate = 4}));
+  CHECK(std::abs(exponential.mean - 0.25) < 0.01);
+  CHECK(std::abs(exponential.variance - 1.0 / 16) < 0.005);
+  CHECK(exponential.least >= 0);
+
+  const Drawn laplace = drawn(g, random_laplace(g, many, {.mean = -1, .scale = 2}));
+  CHECK(std::abs(laplace.mean + 1) < 0.06);
+  CHECK(std::abs(laplace.variance - 8) < 0.5);
+
+  const Drawn gumbel = drawn(g, random_gumbel(g, many, {.dtype = DType::f64}));
+  CHECK(std::abs(gumbel.mean - 0.5772156649) < 0.03);
+  CHECK(std::abs(gumbel.variance - M_PI * M_PI / 6) < 0.1);
+  CHECK(std::isfinite(gumbel.most));
+
+  // a = 2, b = 6: mean 1/4, variance 1/48; a = b = 1e-5: all but 0 and 1, each half of the time.
+  const auto all = [&](double value) {
+    return constant(g, Tensor::of<float>(many, std::vector<float>(40'000, float(value))));
+  };
+  const Drawn beta = drawn(g, random_beta(all(2), all(6)));
+  CHECK(std::abs(beta.mean - 0.25) < 0.01);
+  CHECK(std::abs(beta.variance - 1.0 / 48) < 0.002);
+  CHECK((beta.least >= 0 && beta.most <= 1));
+  const Drawn ends = drawn(g, random_beta(all(1e-5), constant(g, 1e-5f)));
+  CHECK(std::abs(ends.mean - 0.5) < 0.02);
+  CHECK(std::abs(ends.variance - 0.25) < 0.01);
+
+  std::vector<double> order = computed(g, random_permutation(g, 100));
+  CHECK(!std::is_sorted(order.begin(), order.end()));
+  std::sort(order.begin(), order.end());
+  for (int i = 0; i < 100; ++i) CHECK(order[std::size_t(i)] == i);
+  CHECK(computed(g, random_permutation(g, 0)).empty());
+
+  check_refused([&] { random_exponential(g, {1}, {.rate = 0}); }, "rate");
+  check_refused([&] { random_laplace(g, {1}, {.scale = -1}); }, "scale");
+  check_refused([&] { random_gumbel(g, {1}, {.dtype = DType::i32}); }, "i32");
+  check_refused([&] { random_beta(zeros(g, {1}), vector(g, {1})); }, "f32");
+  check_refused([&] { random_permutation(g, -1); }, "-1");
+}
+
+TEST_CASE("moments and norms over dimensions, with gradients where they have corners") {
+  Graph g;
+  const Output x = constant(g, Tensor::of<double>(Shape{2, 3}, {1, 2, 6, -1, -1, -1}));
+  const MeanAndVariance of = moments(x, 1);
+  check_near(computed(g, of.mean), {3, -1});
+  check_near(computed(g, of.variance), {14.0 / 3, 0});
+  CHECK(moments(x, 1, true).mean.shape() == PartialShape{2, 1});
+  check_near(computed(g, variance(x)), {38.0 / 6});
+  check_near(computed(g, stddev(x, {1})), {std::sqrt(14.0 / 3), 0});
+  const double s = std::sqrt(14.0 / 3);
+  check_near(slopes(g, stddev(x, 1), x), {-2 / (3 * s), -1 / (3 * s), 3 / (3 * s), 0, 0, 0});
+
+  const Output y =
+      constant(g, Tensor::of<double>(Shape{4, 2}, {3, 4, 0, 0, 3e200, 4e200, 3e-200, 4e-200}));
+  check_near(computed(g, norm(y, 1)), {5, 0, 5e200, 5e-200});
+  check_near(slopes(g, norm(y, -1), y), {0.6, 0.8, 0, 0, 0.6, 0.8, 0.6, 0.8});
+  CHECK(norm(y).shape().rank() == 0);
+  CHECK(norm(y, 1, true).shape() == PartialShape{4, 1});
+  check_near(computed(g, norm(vector(g, {1, kInf}))), {kInf});
+  check_near(computed(g, norm(vector(g, {1, NAN}))), {NAN});
+  check_near(computed(g, l2_normalize(y, 1)), {0.6, 0.8, 0, 0, 0.6, 0.8, 3e-188, 4e-188});
+  const Output z = vector(g, {3, 4});
+  check_near(slopes(g, gather(l2_normalize(z, 0), constant(g, 0)), z), {16.0 / 125, -12.0 / 125});
+  check_refused([&] { l2_normalize(y, 1, 0); }, "epsilon");
+
+  // Of f16 the squares would be infinite.
+  const Output narrow = constant(g, Tensor::of<double>(Shape{2}, {3000, 4000}));
+  check_near(computed(g, norm(cast(narrow, DType::f16))), {5000});
+  check_near(computed(g, stddev(cast(narrow, DType::bf16))), {500}, 0.01);
+}
+
+TEST_CASE("products of vectors and tensors") {
+  Graph g;
+  const Output a = vector(g, {1, 2, 3}), b = vector(g, {4, 5, 6});
+  check_near(computed(g, dot(a, b)), {32});
+  check_near(computed(g, outer(a, vector(g, {1, -1}))), {1, -1, 2, -2, 3, -3});
+  check_near(slopes(g, dot(a, b), a), {4, 5, 6});
+  std::vector<double> numbers(24);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const Output x = constant(g, Tensor::of<double>(Shape{2, 3, 4}, numbers));
+  const Output y = constant(g, Tensor::of<double>(Shape{4, 3, 2}, numbers));
+  // NumPy: tensordot(x, y, 1)[1, 2, 1, 0] and so on.
+  const Tensor one = Interpreter(g).run({tensordot(x, y, 1)})[0];
+  CHECK(one.shape() == Shape{2, 3, 3, 2});
+  double want = 0;
+  for (int k = 0; k < 4; ++k) want += (12 + 8 + k) * (6 * k + 2);
+  CHECK(one.span<double>()[((1 * 3 + 2) * 3 + 1) * 2] == want);
+  const Tensor two = Interpreter(g).run({tensordot(x, y, {2, 1}, {0, -2})})[0];
+  CHECK(two.shape() == Shape{2, 2});
+  want = 0;
+  for (int k = 0; k < 4; ++k)
+    for (int j = 0; j < 3; ++j) want += (12 + 4 * j + k) * (6 * k + 2 * j + 1);
+  CHECK(two.span<double>()[3] == want);
+  CHECK(tensordot(x, y, 0).shape() == PartialShape{2, 3, 4, 4, 3, 2});
+  check_refused([&] { tensordot(x, y, 2); }, "");
+  check_refused([&] { tensordot(x, y, 4); }, "4 axes");
+  check_refused([&] { tensordot(x, y, {0, 0}, {2, 2}); }, "twice");
+  check_refused([&] { tensordot(x, y, {3}, {0}); }, "axis 3");
+  check_refused([&] { tensordot(x, y, {2, 1}, {0}); }, "2 axes");
+  check_refused([&] { dot(x, a); }, "vector");
+}
+
+TEST_CASE("rows of batches, repeated rows and added ones") {
+  Graph g;
+  const Output x = constant(g, Tensor::of<double>(Shape{2, 3}, {1, 2, 3, 4, 5, 6}));
+  check_near(computed(g, batch_gather(x, constant(g, {2, 0}))), {3, 4});
+  check_near(computed(g, batch_gather(x, constant(g, {{2, 2}, {0, 1}}))), {3, 3, 4, 5});
+  check_near(computed(g, batch_gather(x, constant(g, {1}), 0)), {4, 5, 6});
+  check_near(slopes(g, batch_gather(x, constant(g, {{2, 2}, {0, 1}})), x), {0, 0, 2, 1, 1, 0});
+  const Output deep = reshape(x, {1, 2, 3});
+  check_near(computed(g, batch_gather(deep, constant<std::int64_t>(g, {1, 2}, {1, 0}), 2)), {2, 4});
+  Interpreter run(g);
+  // One batch does not reach into the next.
+  CHECK(run.failure_of({batch_gather(x, constant(g, {3, 0}))}).find("3") != std::string::npos);
+  const Output open = placeholder(g, DType::f64, {-1, 3}), at = placeholder(g, DType::i64, {-1});
+  const Output rows = batch_gather(open, at);
+  const auto fed = [&](std::vector<std::int64_t> i) {
+    return std::map<NodeId, Tensor>{
+        {open.node(), run.run({x})[0]},
+        {at.node(), Tensor::of<std::int64_t>(Shape{std::int64_t(i.size())}, i)}};
+  };
+  check_near(values_of(run.run({rows}, {}, fed({1, 2}))[0]), {2, 6});
+  CHECK(!run.failure_of({rows}, fed({1})).empty());
+  CHECK(!run.failure_of({rows}, fed({1, 1, 1})).empty());
+  check_refused([&] { batch_gather(x, constant(g, {1, 1, 1})); }, "alike");
+  check_refused([&] { batch_gather(x, constant(g, {1, 1}), 2); }, "alike");
+
+  check_near(computed(g, repeat(x, 2)), {1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6});
+  check_near(computed(g, repeat(x, 2, -1)), {1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6});
+  CHECK(computed(g, repeat(x, 0)).empty());
+  check_near(slopes(g, repeat(x, 3), x), {3, 3, 3, 3, 3, 3});
+  const Output many = repeat(open, 2);
+  check_near(values_of(run.run({many}, {},
+                               {{open.node(), Tensor::of<double>(Shape{1, 3}, {7, 8, 9})}})[0]),
+             {7, 8, 9, 7, 8, 9});
+  CHECK(run.run({many}, {}, {{open.node(), Tensor::of<double>(Shape{0, 3}, {})}})[0].shape() ==
+        Shape{0, 3});
+  check_refused([&] { repeat(x, -1); }, "-1");
+  check_refused([&] { repeat(x, 1, 2); }, "axis 2");
+
+  const Output added = tensor_scatter_add(
+      x, constant(g, {{0}, {0}}), constant(g, Tensor::of<double>(Shape{2, 3}, {1, 0, 0, 1, 0, 5})));
+  check_near(computed(g, added), {3, 2, 8, 4, 5, 6});
+}
+
+TEST_CASE("short forms: argmin, range, %, numbers of segments, logaddexp") {
+  Graph g;
+  const Output x = vector(g, {3, -1, 2});
+  CHECK(computed(g, argmin(x)) == std::vector<double>{1});
+  CHECK(computed(g, range(g, 3)) == std::vector<double>{0, 1, 2});
+  CHECK(computed(g, range(g, 5, 0, -2)) == std::vector<double>{5, 3, 1});
+  CHECK(range(g, 4).dtype() == DType::i64);
+  CHECK(computed(g, constant(g, {-7, 7}) % 3) == std::vector<double>{2, 1});
+  CHECK(computed(g, 5.5 % vector(g, {2})) == std::vector<double>{1.5});
+  const Output ids = constant(g, {1, 1, 0});
+  CHECK(computed(g, unsorted_segment_sum(x, ids, 3)) == std::vector<double>{2, 2, 0});
+  CHECK(computed(g, unsorted_segment_mean(x, ids, 2)) == std::vector<double>{2, 1});
+  CHECK(computed(g, unsorted_segment_max(x, ids, 2)) == std::vector<double>{2, 3});
+  CHECK(computed(g, unsorted_segment_min(x, ids, 2)) == std::vector<double>{2, -1});
+  CHECK(computed(g, unsorted_segment_prod(x, ids, 2)) == std::vector<double>{2, -3});
+  check_near(computed(g, unsorted_segment_sqrt_n(x, ids, 2)), {2, std::sqrt(2)});
+  check_refused([&] { unsorted_segment_sum(Output{}, ids, 2); }, "data");
+
+  const Output a = vector(g, {1, 1000, -kInf, -kInf, kInf, kInf}),
+               b = vector(g, {2, 999, -kInf, 5, kInf, -kInf});
+  const double near = 1000 + std::log1p(std::exp(-1.0));
+  check_near(computed(g, logaddexp(a, b)),
+             {2 + std::log1p(std::exp(-1.0)), near, -kInf, 5, kInf, kInf});
+  check_near(computed(g, logaddexp(vector(g, {0}), 0)), {std::log(2.0)});
+}
+
+TEST_CASE("losses and activations of the first day") {
+  Graph g;
+  const Output logits = constant(g, Tensor::of<double>(Shape{1, 3}, {1, 2, 4}));
+  const double sum = std::exp(1) + std::exp(2) + std::exp(4);
+  const auto p = [&](double x) { return std::exp(x) / sum; };
+  const double want =
+      -(0.9 + 0.1 / 3) * std::log(p(2)) - 0.1 / 3 * (std::log(p(1)) + std::log(p(4)));
+  const Output smooth = softmax_cross_entropy(logits, constant(g, {1}), {.label_smoothing = 0.1});
+  check_near(computed(g, smooth), {want});
+  const Output dense = softmax_cross_entropy(
+      logits, constant(g, Tensor::of<double>(Shape{1, 3}, {0, 1, 0})), {.label_smoothing = 0.1});
+  check_near(computed(g, dense), {want});
+  check_near(slopes(g, smooth, logits), {p(1) - 0.1 / 3, p(2) - 0.9 - 0.1 / 3, p(4) - 0.1 / 3},
+             1e-9);
+  check_refused([&] { softmax_cross_entropy(logits, constant(g, {1}), {.label_smoothing = 1}); },
+                "label_smoothing");
+
+  const Output q = vector(g, {0.25, 0, 1});
+  const double least = std::log(1e-7);
+  check_near(computed(g, binary_cross_entropy(q, 1)), {-std::log(0.25), -least, 1e-7}, 1e-6);
+  check_near(computed(g, binary_cross_entropy(q, 0)), {-std::log(0.75), 1e-7, -least}, 1e-6);
+  for (double slope : slopes(g, binary_cross_entropy(q, vector(g, {0, 0, 1})), q))
+    CHECK(std::isfinite(slope));
+  check_refused([&] { binary_cross_entropy(q, 1, {.epsilon = 0.5}); }, "epsilon");
+
+  const Output from = vector(g, {0.5, 0.5, 0}), to = vector(g, {0.25, 0.75, 0});
+  check_near(computed(g, kl_divergence(from, to)),
+             {0.5 * std::log(2) + 0.5 * std::log(0.5 / 0.75)});
+  check_near(slopes(g, kl_divergence(from, to), to), {-2, -0.5 / 0.75, 0});
+  check_near(computed(g, kl_divergence(to, from)), {0.25 * std::log(0.5) + 0.75 * std::log(1.5)});
+  check_near(computed(g, kl_divergence(from, vector(g, {1, 0, 0}))), {kInf});
+
+  const auto row = [&](double x, double y) {
+    return constant(g, Tensor::of<double>(Shape{1, 2}, {x, y}));
+  };
+  check_near(computed(g, triplet_margin(row(0, 0), row(3, 4), row(0, 2))), {4});
+  check_near(computed(g, triplet_margin(row(0, 0), row(0, 2), row(3, 4), 2)), {0});
+  const Output anchor = row(1, 1);
+  check_near(slopes(g, triplet_margin(anchor, anchor, row(1, 2), 2), anchor), {0, 1});
+  check_refused([&] { triplet_margin(anchor, anchor, anchor, -1); }, "margin");
+
+  const Output x = vector(g, {-4, -1, 0, 2, 800, -800});
+  check_near(computed(g, hard_sigmoid(x)), {0, 1.0 / 3, 0.5, 5.0 / 6, 1, 0});
+  check_near(computed(g, log_sigmoid(x)), {-std::log1p(std::exp(4)), -std::log1p(std::exp(1)),
+                                           -std::log(2), -std::log1p(std::exp(-2)), 0, -800});
+  check_near(computed(g, glu(vector(g, {3, 5, 0, 1}))), {1.5, 5 / (1 + std::exp(-1))});
+  check_refused([&] { glu(vector(g, {1, 2, 3})); }, "");
+}
+
+TEST_CASE("self-attention takes its options by themselves") {
+  Graph g;
+  struct Net : nn::Module {
+    using Module::Module;
+    nn::MultiHeadAttention attention{*this, "attention", 4, 2};
+  } net{g.scope("net")};
+  const Output x = random_uniform(g, {2, 3, 4});
+  const Output causal = net.attention(x, {.causal = true});
+  const Output same = net.attention(x, x, x, {.causal = true});
+  Interpreter run(g);
+  run.init();
+  const auto both = run.run({causal, same});
+  CHECK(Tensor::same(both[0], both[1]));
+}
