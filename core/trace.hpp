@@ -9,8 +9,10 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
+#include "core/text_map.hpp"
 #include "core/timeline.hpp"
 
 namespace troupe {
@@ -27,9 +29,14 @@ struct SpanLabel {
 // One line of the timeline: the last spans of one thread or actor, in a ring of fixed size, so that
 // old spans make room. Its memory is taken with the first span. Any thread may record; in practice
 // one does, and its lock is free unless somebody collects at that moment. Owned by its Trace.
+//
+// Names beyond kNameBytes are kept beside the ring, once each. One beyond kMostNameBytes, or that
+// has no room there any more, is cut in the middle: "begin...end".
 class TraceTrack {
  public:
-  static constexpr std::size_t kNameBytes = 79;  // longer names are cut
+  static constexpr std::size_t kNameBytes = 79;
+  static constexpr std::size_t kMostNameBytes = 4096;
+  static constexpr std::size_t kMostLongNames = std::size_t{4} << 20;  // bytes, on one line
 
   void record(const SpanLabel& label, std::int64_t begin_ns, std::int64_t end_ns);
 
@@ -38,6 +45,7 @@ class TraceTrack {
   struct Entry {
     std::array<char, kNameBytes> name;
     std::uint8_t name_size;
+    const std::string* long_name;  // if not null: instead
     Span::Kind kind;
     ProcessId peer;
     std::uint64_t run, message, bytes;
@@ -46,12 +54,16 @@ class TraceTrack {
   TraceTrack(std::string name, std::size_t capacity)
       : name_(std::move(name)), capacity_(capacity) {}
   Track collect(std::uint64_t& dropped);
+  // The name as it is kept, or null if there is no room.
+  const std::string* keep(std::string_view name);
 
   const std::string name_;
   const std::size_t capacity_;
   std::mutex mutex_;
   std::unique_ptr<Entry[]> ring_;
   std::uint64_t recorded_ = 0;  // since the last collect; beyond capacity_ the oldest are gone
+  std::unordered_set<std::string, TextHash, std::equal_to<>> long_names_;
+  std::size_t long_bytes_ = 0;
 };
 
 // The recorder of a process: made with its runtime and shared by whoever has something to record.

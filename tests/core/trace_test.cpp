@@ -79,10 +79,58 @@ TEST_CASE("a full ring keeps the newest spans and counts the lost ones") {
   CHECK(all.tracks[0].spans[0].name == "6");
   CHECK(all.tracks[0].spans[3].name == "9");
   CHECK(all.dropped == 6);
-  track.record(node(std::string(100, 'x')), 0, 0);
-  const Trace::Recording more = trace.collect();
-  CHECK(more.tracks.at(0).spans.at(0).name == std::string(TraceTrack::kNameBytes, 'x'));
-  CHECK(more.dropped == 0);
+  track.record(node("more"), 0, 0);
+  CHECK(trace.collect().dropped == 0);
+}
+
+TEST_CASE("names are whole, or cut in the middle where that is seen") {
+  Trace trace(1 << 11);
+  TraceTrack& track = trace.track("lane");
+  const auto named = [](std::size_t size) { return "begin" + std::string(size - 8, 'x') + "end"; };
+  const auto names = [&] {
+    std::vector<std::string> all;
+    const Trace::Recording recording = trace.collect();
+    for (const Span& span : recording.tracks.at(0).spans) all.push_back(span.name);
+    return all;
+  };
+  const std::vector<std::string> whole = {named(79),   named(80),  named(100), named(80),
+                                          named(1024), named(100), named(4096)};
+  for (const std::string& name : whole) track.record(node(name), 0, 1);
+  CHECK(names() == whole);
+
+  track.record(node(named(4097)), 0, 1);
+  const std::string cut = names().at(0);
+  CHECK(cut.size() == 4096);
+  CHECK(cut.starts_with("beginx"));
+  CHECK(cut.ends_with("xend"));
+  CHECK(cut.find("x...x") != std::string::npos);
+
+  // Each other name takes room, until there is none.
+  for (int i = 0; i < 2000; ++i) track.record(node(std::to_string(i) + named(4000)), 0, 1);
+  std::vector<std::string> many = names();
+  REQUIRE(many.size() == 2000);
+  std::size_t bytes = 0;
+  for (int i = 0; i < 2000; ++i) {
+    CHECK(many[std::size_t(i)].starts_with(std::to_string(i) + "begin"));
+    if (many[std::size_t(i)].size() > TraceTrack::kNameBytes) bytes += many[std::size_t(i)].size();
+  }
+  CHECK(bytes > (3 << 20));
+  CHECK(bytes <= (4 << 20));
+  CHECK(many.back().size() == TraceTrack::kNameBytes);
+  CHECK(many.back().find("x...x") != std::string::npos);
+  track.record(node(named(4000)), 0, 1);  // collecting has made room
+  CHECK(names().at(0) == named(4000));
+
+  std::string letters;  // of two bytes each: none is cut
+  for (int i = 0; i < 3000; ++i) letters += "\xc3\xa9";
+  track.record(node(letters), 0, 1);
+  track.record(node("a" + letters), 0, 1);
+  for (const std::string& name : names()) {
+    const std::size_t at = name.find("...");
+    REQUIRE(at != std::string::npos);
+    CHECK(name[at - 1] == '\xa9');
+    CHECK(name[at + 3] == '\xc3');
+  }
 }
 
 TEST_CASE("threads record while another collects, and no span is lost or torn") {
