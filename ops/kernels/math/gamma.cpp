@@ -22,17 +22,19 @@ constexpr double kEulerMaclaurin[] = {1.0 / 12,
                                       1.0 / 74724249600.0,
                                       -3617.0 / 10670622842880000.0};
 
-// The sum of (x + k)^-s over k >= 0, for x > 0 and s > 1: the first terms, and by Euler and
-// Maclaurin those behind them.
-double zeta_above_zero(double s, double x) {
+// x^s times the sum of (x + k)^-s over k >= 0, for x > 0 and s > 1: the first terms, and by Euler
+// and Maclaurin those behind them. It is between 1 and about x, where the sum itself may be too
+// large or too small for a number.
+double scaled_zeta(double s, double x) {
+  const double first = x;
   double sum = 0;
   for (; x < 10 + s / 2; x += 1) {
-    const double term = std::pow(x, -s);
+    const double term = std::pow(first / x, s);
     sum += term;
     if (term <= 1e-18 * sum) return sum;
   }
-  double power = std::pow(x, -s), factor = s;
-  sum += std::pow(x, 1 - s) / (s - 1) + power / 2;  // x^-s may be 0 where this is not
+  double power = std::pow(first / x, s), factor = s;
+  sum += power * (x / (s - 1)) + power / 2;
   for (int k = 0; k < 8; ++k) {
     power /= x;
     sum += kEulerMaclaurin[k] * factor * power;
@@ -41,18 +43,26 @@ double zeta_above_zero(double s, double x) {
   }
   return sum;
 }
-// The same for an integer s and any x: of x = part - m below 0, the m terms below 0 are those of
-// 1 - part, and from m on none, with the sign of (-1)^s.
-double zeta_of(int s, double x) {
-  if (x > 0) return zeta_above_zero(s, x);
+// n! times the sum of (x + k)^-(n + 1), for x > 0 and n > 0. A part on the way may be 0 or infinite
+// only where the whole is.
+double polygamma_above_zero(int n, double x) {
+  const int half = (n + 1) / 2;
+  const double large = std::tgamma(n + 1.0) * std::pow(x, -half) * scaled_zeta(n + 1, x);
+  return large * std::pow(x, half - (n + 1));
+}
+// The same for any x: of x = part - m below 0, the m terms below 0 are those of 1 - part, and from
+// m on none, with the sign of (-1)^(n + 1).
+double polygamma_size(int n, double x) {
+  if (x > 0) return polygamma_above_zero(n, x);
   const double part = x - std::floor(x);
   const double rest = std::ceil(x) - x;  // 1 - part, with all its digits
   if (rest == 0) {                       // a pole
-    return s % 2 == 0 ? std::numeric_limits<double>::infinity()
+    return n % 2 != 0 ? std::numeric_limits<double>::infinity()
                       : std::numeric_limits<double>::quiet_NaN();
   }
-  const double below = zeta_above_zero(s, rest) - zeta_above_zero(s, 1 - x);
-  return zeta_above_zero(s, part) + (s % 2 == 0 ? below : -below);
+  const double one = polygamma_above_zero(n, part), other = polygamma_above_zero(n, rest);
+  const double beyond = polygamma_above_zero(n, 1 - x);  // may be all that is left of the others
+  return n % 2 != 0 ? one + other - beyond : one - other + beyond;
 }
 
 double digamma_above_zero(double x) {
@@ -79,7 +89,7 @@ double polygamma_of(int n, double x) {
   if (n == 0) return digamma_of(x);
   if (std::isinf(x)) return x > 0 ? 0 : std::numeric_limits<double>::quiet_NaN();
   if (std::isnan(x)) return x;
-  const double size = std::tgamma(n + 1.0) * zeta_of(n + 1, x);
+  const double size = polygamma_size(n, x);
   return n % 2 == 0 ? -size : size;
 }
 
