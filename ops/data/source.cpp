@@ -43,15 +43,6 @@ bool is_of_data(const Status& status) {
   return status.code() == Code::data_loss || status.code() == Code::invalid_argument;
 }
 
-Expected<std::uint64_t> Cursor::skip(std::uint64_t n) {
-  for (std::uint64_t i = 0; i < n; ++i) {
-    const auto passed = next();
-    if (!passed.ok() && !(goes_on() && is_of_data(passed.status()))) return passed.status();
-    if (passed.ok() && !*passed) return i;
-  }
-  return n;
-}
-
 Status Source::read(std::uint64_t, std::int64_t, std::span<Tensor>, std::int64_t) const {
   return internal_error("this source is read through cursors");
 }

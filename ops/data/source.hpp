@@ -45,6 +45,18 @@ struct Origin {
 // memory or a failing disk.
 bool is_of_data(const Status& status);
 
+// Skips by next(), of a Cursor or a Pass: see Cursor::skip().
+template <class Examples>
+Expected<std::uint64_t> skip_by_next(Examples& examples, std::uint64_t n) {
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const auto passed = examples.next();
+    const bool counts = passed.ok() || (examples.goes_on() && is_of_data(passed.status()));
+    if (!counts) return passed.status();
+    if (passed.ok() && !*passed) return i;
+  }
+  return n;
+}
+
 // A position in a source that is read sequentially. Not thread-safe.
 class Cursor {
  public:
@@ -53,7 +65,7 @@ class Cursor {
   virtual Expected<std::optional<std::vector<Tensor>>> next() = 0;
   // Skips the next `n` examples, or all that are left; returns how many. It need not check them:
   // one for which next() would fail because of its content (is_of_data), and go on, counts as one.
-  virtual Expected<std::uint64_t> skip(std::uint64_t n);
+  virtual Expected<std::uint64_t> skip(std::uint64_t n) { return skip_by_next(*this, n); }
   // After an error: whether only one example, or the rest of one file, is lost, and next()
   // continues after it.
   virtual bool goes_on() const { return false; }

@@ -19,13 +19,4 @@ Status in_example(const Status& status, const Example& example) {
   return !origin.known() ? status : status.in("in " + origin.text());
 }
 
-Expected<std::uint64_t> Pass::skip(std::uint64_t n) {
-  for (std::uint64_t i = 0; i < n; ++i) {
-    const auto passed = next();
-    if (!passed.ok() && !(goes_on() && is_of_data(passed.status()))) return passed.status();
-    if (passed.ok() && !*passed) return i;
-  }
-  return n;
-}
-
 }  // namespace troupe

@@ -35,7 +35,7 @@ class Pass {
   virtual bool goes_on() const { return false; }
   // Skips the next `n` examples, or all that are left; returns how many. As for Cursor::skip(), an
   // example that is bad itself counts as one, so that others have the same numbers in any case.
-  virtual Expected<std::uint64_t> skip(std::uint64_t n);
+  virtual Expected<std::uint64_t> skip(std::uint64_t n) { return skip_by_next(*this, n); }
   // An independent pass at the same position.
   virtual std::unique_ptr<Pass> clone() const = 0;
   virtual std::size_t bytes_held() const = 0;  // approximate memory of a clone
