@@ -35,6 +35,7 @@ using detail::compile_request;
 using detail::Initializer;
 using detail::initializers_of;
 using detail::NamedHandle;
+using detail::note_order;
 using detail::other_resources;
 using detail::others;
 using detail::RunFor;
@@ -484,7 +485,7 @@ Expected<JobState> Session::try_keep(const std::optional<std::string>& note) {
     if (!quiet || (state.committed == 0 && core.any_run)) return state;
     core.kept.reset();
     if (state.committed != 0) core.kept = state;
-    core.log.set_order_matters(order_matters(core));
+    note_order(core);
     core.log.kept();
     core.recoveries.progressed();
     return state;
@@ -501,7 +502,7 @@ Expected<PendingState> Session::start_kept_state(const std::string& note, const 
     TROUPE_TRY(move_place(core_, note));
     TROUPE_TRY(PendingState pending, start_state(folder, token, refuse_nan));
     core.keeps = true;
-    core.log.set_order_matters(order_matters(core));
+    note_order(core);
     if (keeps) quiet ? core.log.taken() : core.log.not_taken();
     return pending;
   });
@@ -518,7 +519,7 @@ bool Session::keep_written(JobState state) {
 void Session::keep_restored(JobState state) {
   const Alone nobody_else(*core_);
   core_->keeps = true;
-  core_->log.set_order_matters(order_matters(*core_));
+  note_order(*core_);
   core_->log.kept();
   core_->kept = std::move(state);
 }

@@ -113,7 +113,7 @@ Status recover(const std::shared_ptr<SessionCore>& core, std::uint64_t lost, con
   return core->failed;
 }
 
-bool order_matters(SessionCore& core) {
+void note_order(SessionCore& core) {
   std::lock_guard lock(core.order_mutex);
   const auto& nodes = core.graph.def().nodes;
   const auto look = [&](const NodeDef& node) {
@@ -129,7 +129,7 @@ bool order_matters(SessionCore& core) {
     const auto& body = functions[core.functions_looked_at].nodes;
     core.order_matters = core.order_matters || std::any_of(body.begin(), body.end(), look);
   }
-  return core.order_matters;
+  core.log.set_order_matters(core.order_matters);  // in the order of the looks
 }
 
 }  // namespace troupe::detail

@@ -28,9 +28,9 @@ class Alone {
   std::unique_lock<std::shared_mutex> lock_;
 };
 
-// Whether concurrent runs, repeated one after the other, may get other elements or random numbers.
-// Looks at nodes that were added since the last call.
-bool order_matters(SessionCore& core);
+// Tells the log whether concurrent runs, repeated one after the other, may get other elements or
+// random numbers. Looks at nodes that were added since the last call.
+void note_order(SessionCore& core);
 
 // Calls `take` while no thread starts a run; `quiet`: none is under way. Repeats it after each loss
 // from which the session recovers.

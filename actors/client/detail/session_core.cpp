@@ -202,7 +202,7 @@ Expected<CompiledId> compile_request(SessionCore& core, const CompileRequest& re
   TROUPE_TRY(graph_is_whole(core));
   TROUPE_TRY(check_awaited(core));
   TROUPE_TRY(ship(core));
-  if (core.keeps) core.log.set_order_matters(order_matters(core));  // before what is new runs
+  if (core.keeps) note_order(core);  // before what is new runs
   return compile_shipped(core, request);
 }
 

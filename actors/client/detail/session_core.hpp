@@ -85,7 +85,7 @@ struct SessionCore {
   // Guarded by `gate`.
   std::optional<JobState> kept;                        // none: the beginning of the session
   std::mutex order_mutex;                              // guards the three below: also compiles look
-  std::size_t looked_at = 0, functions_looked_at = 0;  // by order_matters()
+  std::size_t looked_at = 0, functions_looked_at = 0;  // by note_order()
   bool order_matters = false;
   RestartBudget recoveries{{}, 0};
   CommitNumber furthest = 0;  // the last commit at the time of a loss
