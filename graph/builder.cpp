@@ -287,7 +287,9 @@ Status GraphBuilder::close_loop(NodeId merge, int index, Output value) {
   if (!from || from->def.role != Role::next_iteration)
     return refuse("a back edge comes from a NextIteration, not from '" + value.name() + "'");
   TROUPE_TRY(detail::check_back_edge(node, value.dtype(), value.shape()));
-  node.inputs[std::size_t(index)] = value.port();
+  Port& input = node.inputs[std::size_t(index)];
+  if (attempts_ > 0) closed_.push_back({merge, std::size_t(index), input});
+  input = value.port();
   return ok_status();
 }
 
@@ -301,11 +303,18 @@ GraphBuilder::Attempt::Attempt(GraphBuilder& graph, At)
       function_names_(graph_.function_names_.begin()),
       functions_(graph_.def_.functions.size()),
       arguments_(graph_.body_ ? graph_.body_->arguments.size() : 0),
-      waits_(graph_.body_ ? graph_.body_->waits.size() : 0) {}
+      waits_(graph_.body_ ? graph_.body_->waits.size() : 0),
+      closed_(graph_.closed_.size()) {
+  ++graph_.attempts_;
+}
 
 GraphBuilder::Attempt::~Attempt() {
   GraphBuilder& g = graph_;
   if (!kept_) {
+    for (; g.closed_.size() > closed_; g.closed_.pop_back()) {
+      const Closed& closed = g.closed_.back();
+      g.def_.nodes[closed.merge].inputs[closed.index] = closed.before;
+    }
     for (std::size_t i = nodes_; i < g.def_.nodes.size(); ++i) {
       g.by_name_.erase(g.def_.nodes[i].name);
       for (std::uint32_t port = 0; port < g.def_.nodes[i].out_types.size(); ++port)
@@ -318,6 +327,7 @@ GraphBuilder::Attempt::~Attempt() {
   }
   g.names_.end(names_, kept_);
   g.function_names_.end(function_names_, kept_);
+  if (--g.attempts_ == 0) g.closed_.clear();
 }
 
 GraphBuilder::Guard::~Guard() {

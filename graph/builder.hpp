@@ -188,8 +188,9 @@ class GraphBuilder {
   Guard with_site(Site site);  // the site of nodes that give none (gradients)
   Guard with_colocation(std::string_view node);
 
-  // Its destructor removes the nodes, names and initializers added since its construction, unless
-  // keep() was called. Attempts can be nested; inner ones end first.
+  // Its destructor removes the nodes, names and initializers added since its construction, and
+  // opens the loops closed since then, unless keep() was called. Attempts can be nested; inner ones
+  // end first.
   class [[nodiscard]] Attempt {
    public:
     explicit Attempt(GraphBuilder& graph) : Attempt(graph.innermost(), At{}) {}
@@ -203,8 +204,11 @@ class GraphBuilder {
    private:
     GraphBuilder& graph_;
     std::size_t nodes_, initializers_, names_, function_names_, functions_, arguments_, waits_;
+    std::size_t closed_;
     bool kept_ = false;
   };
+  // Whether there is an Attempt at this graph: what it has added may be taken back.
+  bool in_attempt() const { return attempts_ > 0; }
 
   // Expires with the graph; for sessions, which may outlive it.
   std::weak_ptr<const void> life() const { return life_; }
@@ -285,6 +289,13 @@ class GraphBuilder {
   UniqueNames function_names_;  // of a graph: of its functions
   std::vector<Frame> frames_;
   std::vector<NodeId> initializers_;
+  struct Closed {
+    NodeId merge;
+    std::size_t index;
+    Port before;
+  };
+  std::size_t attempts_ = 0;                             // that are under way
+  std::vector<Closed> closed_;                           // loops, since the first of them began
   std::unordered_map<std::uint64_t, KnownValue> known_;  // by node << 32 | port
   std::unique_ptr<BodyState> body_;                      // null: a graph
   GraphBuilder* open_ = nullptr;                         // the body in this one that nodes go to

@@ -228,5 +228,31 @@ TEST_CASE("a loop is closed by a value that keeps its type and shape") {
   CHECK(g.node(merge.node()).inputs[1] == next.port());
 }
 
+TEST_CASE("a loop that was closed in an attempt is open again when the attempt is taken back") {
+  GraphBuilder g(sample::ops());
+  Output x = placeholder(g, "x", {2});
+  Output merge = g.add("Merge", {x, x}), kept = g.add("Merge", {x, x});
+  {
+    GraphBuilder::Attempt outer(g);
+    Output next = g.add("NextIteration", {g.add("Neg", {merge})});
+    throw_if_error(g.close_loop(kept.node(), 1, next));
+    {
+      GraphBuilder::Attempt inner(g);
+      throw_if_error(g.close_loop(merge.node(), 0, g.add("NextIteration", {merge})));
+      throw_if_error(g.close_loop(merge.node(), 0, next));
+    }
+    CHECK(g.node(merge.node()).inputs == std::vector<Port>{x.port(), x.port()});
+    {
+      GraphBuilder::Attempt inner(g);
+      throw_if_error(g.close_loop(merge.node(), 0, next));
+      inner.keep();
+    }
+    CHECK(g.node(kept.node()).inputs[1] == next.port());
+    CHECK(g.node(merge.node()).inputs[0] == next.port());
+  }
+  CHECK(g.node(merge.node()).inputs == std::vector<Port>{x.port(), x.port()});
+  CHECK(g.node(kept.node()).inputs == std::vector<Port>{x.port(), x.port()});
+}
+
 }  // namespace
 }  // namespace troupe

@@ -127,6 +127,23 @@ TEST_CASE("a session does not run what a body that is being built may take back"
   CHECK(session.run({y}, {}, {{p, Tensor::scalar(true)}})[0].item<float>() == 2);
 }
 
+TEST_CASE("a session does not run what an attempt at its graph may take back") {
+  Graph g;
+  const Output x = constant(g, 3.f);
+  Session session(g, one_thread());
+  {
+    GraphBuilder::Attempt attempt(g);
+    const Output y = x + x;
+    CHECK(session.try_run({y}).status().code() == Code::failed_precondition);
+    CHECK(session.try_run({x}).status().code() == Code::failed_precondition);
+  }
+  CHECK(session.run({x})[0].item<float>() == 3);
+  GraphBuilder::Attempt outer(g);
+  outer.keep();
+  const Output z = x * x;
+  CHECK(session.try_run({z}).status().code() == Code::failed_precondition);
+}
+
 TEST_CASE("a constant predicate takes its branch, and the other one does nothing") {
   Graph g;
   Variable v = variable(g, "v", Tensor::scalar(1.0f));
