@@ -11,7 +11,8 @@
 namespace troupe {
 
 // The hash of a graph's first `nodes` nodes and first `functions` functions, with whole constants,
-// and without source lines and devices: a job may go on with other devices.
+// and without source lines and devices: a job may go on with other devices. Nor does it tell a loop
+// of a client's own that is open from one that is closed: a job may be saved in between.
 struct GraphMark {
   std::uint64_t nodes = 0, functions = 0;
   std::uint64_t hash = 0;
@@ -21,7 +22,7 @@ struct GraphMark {
 // Marks of a graph that grows: some 64 at each call that finds new nodes, the last at the end.
 class GraphMarks {
  public:
-  // REQUIRES: `graph` has only grown since the last call.
+  // REQUIRES: `graph` has only grown since the last call, and loops in it were closed.
   const std::vector<GraphMark>& of(const GraphDef& graph);
 
  private:

@@ -98,3 +98,30 @@ TEST_CASE("marks that anybody made are refused or harmless") {
   CHECK(check_marks(g, {}).ok());
   CHECK(check_marks(GraphDef{}, {{1, 0, 7}, {~std::uint64_t{0}, ~std::uint64_t{0}, 7}}).ok());
 }
+
+TEST_CASE(
+    "a graph is known whether a loop of a client's own was closed before or after the marks") {
+  const auto graph = [](bool closed) {
+    Maker g;
+    const Port x = g.constant("x", 1), n = g.constant("n", 3);
+    const Port enter = g.add("Enter", "enter", {x});
+    const Port merge = g.add("Merge", "merge", {enter, enter});
+    const Port next = g.add("NextIteration", "next", {merge});
+    const Port branches = g.add("Merge", "branches", {x, n});
+    if (closed) g.def.nodes[merge.node].inputs[1] = next;
+    g.add("Neg", "last", {branches});
+    return g.def;
+  };
+  for (const bool first : {false, true}) {
+    GraphMarks marks;
+    const std::vector<GraphMark> all = marks.of(graph(first));
+    CHECK(check_marks(graph(first), all).ok());
+    CHECK(check_marks(graph(!first), all).ok());
+    GraphDef other = graph(first);
+    std::swap(other.nodes[5].inputs[0], other.nodes[5].inputs[1]);
+    CHECK(check_marks(other, all).code() == Code::failed_precondition);
+    other = graph(first);
+    other.nodes[3].inputs[0] = other.nodes[3].inputs[1] = {1, 0};
+    CHECK(check_marks(other, all).code() == Code::failed_precondition);
+  }
+}
