@@ -194,6 +194,7 @@ struct GraphExtended {
   std::uint64_t work = 0;
   Status status;
   std::uint64_t version = 0;  // nodes of the graph now
+  bool changed = false;       // some of those before are others: loops were closed
 };
 struct StepCompiled {
   std::uint64_t session = 0;

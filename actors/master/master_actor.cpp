@@ -194,10 +194,10 @@ void give_work(MasterSelf self, StopFlag stop, Work work) {
 void carry_out(MasterSelf self, Sessions::Extend& extend) {
   auto work = [graphs = self->state.graphs, master = MasterActor(self), number = extend.work,
                message = extend.message] {
-    auto version = graphs->extend(message);
-    caf::anon_send(master, version.ok()
-                               ? GraphExtended{message.session, number, {}, *version}
-                               : GraphExtended{message.session, number, version.status(), 0});
+    auto extended = graphs->extend(message);
+    GraphExtended done{message.session, number, extended.status()};
+    if (extended.ok()) done.version = extended->version, done.changed = extended->changed;
+    caf::anon_send(master, std::move(done));
   };
   give_work(self, std::move(extend.stop), std::move(work));
 }

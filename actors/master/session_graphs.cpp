@@ -12,15 +12,26 @@
 namespace troupe {
 namespace {
 
-// How a node of a graph that is shipped again differs from the known one: "its attribute 'size' is
-// 3, not 2". Empty if it does not. Creation sites may differ. REQUIRES: both were imported.
+// Whether a node has other inputs only since its loops were closed. REQUIRES: of one op.
+bool closes_loops(const GraphDef& now, NodeId id, const NodeDef& before, const OpRegistry& ops) {
+  const NodeDef& node = now.nodes[id];
+  if (role_of(node, ops) != Role::merge || node.inputs.size() != before.inputs.size()) return false;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    if (node.inputs[i] != before.inputs[i] &&
+        role_of(now.nodes[node.inputs[i].node], ops) != Role::next_iteration)
+      return false;
+  return true;
+}
+
+// How a node of a graph that is shipped again differs from the known one, but for its inputs: "its
+// attribute 'size' is 3, not 2". Empty if it does not. Creation sites may differ. REQUIRES: both
+// were imported.
 std::optional<std::string> difference(const NodeDef& now, const NodeDef& before) {
   auto differ = [](std::string_view what, std::string_view is, std::string_view was) {
     return fmt::format("{} is {}, not {}", what, is, was);
   };
   if (now.name != before.name) return differ("its name", now.name, before.name);
   if (now.op != before.op) return differ("its op", now.op, before.op);
-  if (now.inputs != before.inputs) return "it has other inputs";
   if (now.control != before.control) return "it has other control inputs";
   if (now.device != before.device)
     return differ("its device", "'" + now.device + "'", "'" + before.device + "'");
@@ -56,22 +67,27 @@ LoadGraph nodes_since(std::uint64_t session, const GraphDef& graph,
 
 }  // namespace
 
-Expected<std::uint64_t> SessionGraphs::extend(const ExtendSession& message) {
+Expected<SessionGraphs::Extended> SessionGraphs::extend(const ExtendSession& message) {
   Known& known = graphs_[message.session];
   if (!known.import) known.import = std::make_unique<GraphImport>(ops_.ops, message.graph->seed);
   const bool fresh = known.import->graph().nodes.empty();
   if (fresh && message.from == 0)  // no nodes yet: the seed may change
     known.import = std::make_unique<GraphImport>(ops_.ops, message.graph->seed);
   const std::size_t before = known.import->graph().nodes.size();
-  TROUPE_TRY(message.from == 0 && !fresh ? replace(known, message) : append(known, message));
+  Expected<bool> changed = false;
+  if (message.from == 0 && !fresh)
+    changed = replace(known, message);
+  else if (Status appended = append(known, message); !appended.ok())
+    changed = std::move(appended);
+  TROUPE_TRY(changed.status());
   known.functions_from.resize(known.import->graph().functions.size(), before);
   for (const FunctionDef& f : message.graph->functions) known.hash = hash_functions(known.hash, f);
   for (const NodeDef& node : message.graph->nodes) known.hash = hash_nodes(known.hash, node);
-  return known.import->graph().nodes.size();
+  return Extended{known.import->graph().nodes.size(), *changed};
 }
 
 // Compares imported graphs, with defaults filled in and nodes in order; new nodes come last.
-Status SessionGraphs::replace(Known& known, const ExtendSession& message) {
+Expected<bool> SessionGraphs::replace(Known& known, const ExtendSession& message) {
   const GraphDef& before = known.import->graph();
   if (message.graph->nodes.size() < before.nodes.size())
     return failed_precondition(fmt::format("the graph has {} nodes, the session has {} already",
@@ -85,16 +101,24 @@ Status SessionGraphs::replace(Known& known, const ExtendSession& message) {
       return failed_precondition(fmt::format("function '{}' is not as the session knows it",
                                              before.functions[i].name))
           .at(before.functions[i].site);
-  for (std::size_t i = 0; i < before.nodes.size(); ++i)
-    if (auto what = difference(now->graph().nodes[i], before.nodes[i]))
+  bool changed = false;
+  for (NodeId i = 0; i < before.nodes.size(); ++i) {
+    const NodeDef& node = now->graph().nodes[i];
+    auto what = difference(node, before.nodes[i]);
+    if (!what && node.inputs != before.nodes[i].inputs) {
+      changed = true;
+      if (!closes_loops(now->graph(), i, before.nodes[i], ops_.ops)) what = "it has other inputs";
+    }
+    if (what)
       return failed_precondition(fmt::format("node {} '{}' ({}) is not as the session knows it: {}",
                                              i, before.nodes[i].name, before.nodes[i].op, *what))
-          .at(now->graph().nodes[i].site);
+          .at(node.site);
+  }
   known.import = std::move(now);
   known.index = {};
   known.homes_of = 0;
   known.hash = 0;
-  return ok_status();
+  return changed;
 }
 
 Status SessionGraphs::append(Known& known, const ExtendSession& message) {

@@ -29,9 +29,13 @@ class SessionGraphs {
  public:
   explicit SessionGraphs(const OpTable& ops) : ops_(ops), host_(ops) {}
 
-  // Returns the new number of nodes of the session's graph. An error leaves it unchanged: `aborted`
-  // if the message continues from other nodes than the session has.
-  Expected<std::uint64_t> extend(const ExtendSession& message);
+  struct Extended {
+    std::uint64_t version = 0;  // nodes of the session's graph now
+    bool changed = false;       // some of those before are others: loops were closed
+  };
+  // An error leaves the graph unchanged: `failed_precondition` if the message continues from other
+  // nodes than the session has. A whole graph may close loops of the one that the session has.
+  Expected<Extended> extend(const ExtendSession& message);
 
   struct Work {
     std::uint64_t session = 0;
@@ -58,7 +62,8 @@ class SessionGraphs {
     bool spread = false;
   };
   void find_homes(Known& known, const Target& target, bool spread);
-  Status replace(Known& known, const ExtendSession& message);
+  // Returns whether nodes have changed.
+  Expected<bool> replace(Known& known, const ExtendSession& message);
   Status append(Known& known, const ExtendSession& message);
 
   const OpTable& ops_;

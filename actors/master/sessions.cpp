@@ -187,6 +187,11 @@ void Sessions::extended(const GraphExtended& message, Outputs& out) {
   if (!session) return;
   session->work = 0;
   if (message.status.ok()) session->version = message.version;
+  if (message.status.ok() && message.changed) {  // what is made of the old nodes stays what it is
+    for (auto& [_, task] : tasks_)
+      if (auto has = task.graphs.find(message.session); has != task.graphs.end()) has->second = 0;
+    steps_.outdate(message.session);
+  }
   finish(std::get<ExtendSession>(session->asked.front()).call, message.status, out);
   session->asked.pop_front();
   begin_next(*session, out);

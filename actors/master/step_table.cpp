@@ -171,9 +171,14 @@ std::vector<CompiledId> StepTable::add(StepEntry step) {
 void StepTable::erase(CompiledId id) {
   auto it = steps_.find(id);
   if (it == steps_.end()) return;
-  by_key_.erase({it->second.session, it->second.key});
+  const auto by_key = by_key_.find({it->second.session, it->second.key});
+  if (by_key != by_key_.end() && by_key->second == id) by_key_.erase(by_key);
   steps_.erase(it);
   recent_.remove(id);
+}
+
+void StepTable::outdate(std::uint64_t session) {
+  std::erase_if(by_key_, [&](const auto& known) { return known.first.first == session; });
 }
 
 std::vector<CompiledId> StepTable::that_use(const std::set<std::string>& containers) const {

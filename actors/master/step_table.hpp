@@ -46,6 +46,8 @@ class StepTable {
   // Adds a step and returns the ids of evicted ones.
   std::vector<CompiledId> add(StepEntry step);
   void erase(CompiledId id);
+  // The session's steps are of a graph that has changed: they are not found by request any more.
+  void outdate(std::uint64_t session);
   std::vector<CompiledId> of_session(std::uint64_t session) const;
   // The steps that use one of the containers.
   std::vector<CompiledId> that_use(const std::set<std::string>& containers) const;

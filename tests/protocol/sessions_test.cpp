@@ -170,6 +170,7 @@ class SessionsJob {
   std::vector<std::unique_ptr<SessionClient>> clients;
   std::vector<std::string> seen;  // kinds of work that was begun, in order
   bool lost = false;
+  int whole_graphs = 0;  // that a task was sent from its first node on
   std::set<Code> codes;  // of calls that failed
   std::map<std::string, int> ok;
 
@@ -217,12 +218,9 @@ class SessionsJob {
     begin_work("extend", extend.message.session, extend.stop);
     later(99, [this, extend] {
       if (*extend.stop) return;
-      auto version = graphs_.extend(extend.message);
-      GraphExtended done{extend.message.session, extend.work, {}, 0};
-      if (version.ok())
-        done.version = *version;
-      else
-        done.status = version.status();
+      auto extended = graphs_.extend(extend.message);
+      GraphExtended done{extend.message.session, extend.work, extended.status()};
+      if (extended.ok()) done.version = extended->version, done.changed = extended->changed;
       working_.erase(done.session);
       feed([&](auto& out) { sessions.extended(done, out); });
     });
@@ -238,8 +236,9 @@ class SessionsJob {
     });
   }
   void carry_out(Sessions::SendGraph& send) {
-    at(send.task, [graph = send.graph](Task& p) {
-      CHECK(graph.from == (p.graphs.contains(graph.session) ? p.graphs[graph.session] : 0));
+    at(send.task, [this, graph = send.graph](Task& p) {
+      if (graph.from == 0) ++whole_graphs;
+      CHECK((graph.from == 0 || graph.from == p.graphs[graph.session]));
       p.graphs[graph.session] = graph.version;
     });
   }
@@ -438,6 +437,59 @@ TEST_CASE("a step that is asked for while it is loaded is compiled once") {
   job.drain();
   CHECK(one->result().compiled == two->result().compiled);
   CHECK(job.seen == std::vector<std::string>{"extend", "compile"});
+}
+
+TEST_CASE("a graph in which a loop was closed is compiled anew, and sent to its tasks again") {
+  SessionsJob job(1);
+  SessionClient& client = job.open();
+  client.grow(0, "x");
+  client.grow(1, "y");
+  Graph& g = client.g;
+  Output a = constant(g, 1.0f);
+  Output first = g.add("Enter", {a}, {{"frame_name", "doubling"}, {"is_constant", false}});
+  Output v = g.add("Merge", {first, first});
+  job.extend(client);
+  job.compile(client, 0);
+  job.drain();
+  job.compile(client, 1);  // on a task that is asked for nothing afterwards
+  job.drain();
+  REQUIRE(client.compiled.size() == 2);
+  std::swap(client.compiled[0], client.compiled[1]);
+  client.compiled.erase(client.compiled.begin());
+  CHECK(job.whole_graphs == 2);
+  job.compile(client, 0);
+  job.drain();
+  CHECK(client.compiled.at(1) == client.compiled[0]);  // it is known
+
+  throw_if_error(g.close_loop(v.node(), 1, g.add("NextIteration", {v})));
+  client.from = client.hash = 0;
+  auto closed = job.extend(client);
+  job.compile(client, 0);
+  job.drain();
+  CHECK_MESSAGE(closed->result().status.ok(), closed->result().status.text());
+  REQUIRE(client.compiled.size() == 3);
+  CHECK(client.compiled[2] != client.compiled[0]);
+  CHECK(job.whole_graphs == 3);
+  for (CompiledId step : client.compiled) {  // the old one, too
+    auto run = job.run(client, step);
+    job.drain();
+    CHECK_MESSAGE(run->result().status.ok(), run->result().status.text());
+  }
+  job.compile(client, 0);
+  job.drain();
+  CHECK(client.compiled.at(3) == client.compiled[2]);
+
+  client.from = client.hash = 0;  // the same graph as a whole: nothing has changed
+  auto same = job.extend(client);
+  job.compile(client, 0);
+  job.drain();
+  CHECK(same->result().status.ok());
+  CHECK(client.compiled.at(4) == client.compiled[2]);
+  CHECK(job.whole_graphs == 3);
+  job.close(client);
+  job.drain();
+  CHECK(job.sessions.tables().empty());
+  CHECK(job.tasks_empty());
 }
 
 TEST_CASE("a reset waits for the runs of what it drops, and compiling waits for it") {

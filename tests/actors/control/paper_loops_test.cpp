@@ -38,6 +38,35 @@ struct Times {
 
 }  // namespace
 
+TEST_CASE("steps run between the making of a loop and its end, in any place") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Output x = real(g), twice = x + x, n = counter(g);
+    PlacedSession s(g, place);
+    const std::vector<Feed> fed{{x, Tensor::scalar(3.0f)}, {n, Tensor::scalar(4)}};
+    CHECK(first_of(s->run({twice}, {}, fed)) == 6);
+    PaperLoop loop(g, "powers");
+    const Output most = loop.constant(n);
+    const Output i = loop.variable(constant(g, 0)), v = loop.variable(x);
+    CompiledStep before = s->compile({twice}, {}, {x, n});
+    loop.again(i < most);
+    const Output last = loop.last(1);
+    // What needs the loop says what is missing, and nothing else suffers from that.
+    const auto early = s->try_run({last}, {}, fed);
+    REQUIRE_FALSE(early.ok());
+    CHECK(early.status().code() == Code::invalid_argument);
+    CHECK(early.status().text().find("'powers'") != std::string::npos);
+    loop.next(0, loop.passed(0) + 1);
+    CHECK(first_of(s->run({twice}, {}, fed)) == 6);
+    loop.next(1, node(g, place.second, "Neg", {loop.passed(1)}).output() * 2.0f);
+    CHECK(first_of(s->run({last}, {}, fed)) == 48);
+    CHECK(first_of(before.run({Tensor::scalar(5.0f), Tensor::scalar(1)})) == 10);
+    CHECK(first_of(s->run({last + 1.0f}, {}, fed)) == 49);
+    (void)v;
+  }
+}
+
 TEST_CASE("a loop in the paper's words does what while_loop does") {
   for (const Place& place : kPlaces) {
     CAPTURE(place.name);

@@ -67,14 +67,14 @@ TEST_CASE("a task is sent the nodes that it does not have") {
   Shipped client;
   SessionGraphs graphs(ops::builtin());
   Output a = constant(client.g, 1.0f);
-  CHECK(*graphs.extend(client.next()) == 1);
+  CHECK(graphs.extend(client.next())->version == 1);
   auto whole = graphs.compile(client.work(a, 0));
   REQUIRE_MESSAGE(whole.status.ok(), whole.status.text());
   CHECK(whole.loads.at(kTask).graph->nodes.size() == 1);
   CHECK(graphs.compile(client.work(a, 1)).loads.empty());
   Output b = a + 1.0f;
   const std::size_t nodes = client.g.def().nodes.size();
-  CHECK(*graphs.extend(client.next()) == nodes);
+  CHECK(graphs.extend(client.next())->version == nodes);
   auto rest = graphs.compile(client.work(b, 1));
   REQUIRE_MESSAGE(rest.status.ok(), rest.status.text());
   CHECK(rest.loads.at(kTask).from == 1);
@@ -108,6 +108,57 @@ TEST_CASE("a task is sent the nodes that it does not have") {
     loader.load(whole.loads.at(kTask));  // from the start
     loader.load(rest.loads.at(kTask));
     CHECK(loader.prepare(step, {}).status.ok());
+  }
+}
+
+TEST_CASE("a loop that is closed after a step was compiled runs in the next ones") {
+  Shipped client;
+  SessionGraphs graphs(ops::builtin());
+  auto enter = [&](Output x) {
+    return client.g.add("Enter", {x}, {{"frame_name", "doubling"}, {"is_constant", false}});
+  };
+  Output a = constant(client.g, 1.0f), first = enter(a), other = enter(a);
+  Output v = client.g.add("Merge", {first, first});
+  Output again = client.g.add("LoopCond", {v < 100.0f});
+  Op side = client.g.add(NodeSpec{.op = "Switch", .inputs = {v, again}});
+  Output last = client.g.add("Leave", {side.output(0)});
+  const ExtendSession open = client.next();
+  const std::uint64_t nodes = graphs.extend(open)->version;
+  auto before = graphs.compile(client.work(a, 0));
+  REQUIRE_MESSAGE(before.status.ok(), before.status.text());
+  CHECK(graphs.compile(client.work(last, nodes)).status.code() == Code::invalid_argument);
+
+  throw_if_error(client.g.close_loop(
+      v.node(), 1, client.g.add("NextIteration", {side.output(1) * constant(client.g, 2.0f)})));
+  client.from = client.hash = client.functions = 0;  // the whole graph, as a session sends it
+  const ExtendSession closed = client.next();
+  auto changed = std::make_shared<GraphDef>(*closed.graph);
+  changed->nodes[v.node()].inputs[0] = other.port();
+  ExtendSession wrong = closed;
+  wrong.graph = changed;
+  CHECK(graphs.extend(wrong).status().message().find("it has other inputs") != std::string::npos);
+  const auto version = graphs.extend(closed);
+  REQUIRE_MESSAGE(version.ok(), version.status().text());
+  CHECK(version->changed);
+  auto after = graphs.compile(client.work(last, 0));
+  REQUIRE_MESSAGE(after.status.ok(), after.status.text());
+  CHECK_FALSE(graphs.extend(closed)->changed);
+
+  CpuOptions options;
+  options.threads = 1;
+  auto device = make_cpu_device(*DeviceName::parse(kDevice0), options);
+  for (bool check : {true, false}) {
+    CAPTURE(check);
+    StepLoader loader(kTask, ops::builtin(), {device.get()}, check);
+    LoadStep step;
+    step.session = 1;
+    step.version = client.g.def().nodes.size();
+    step.request = client.work(last, 0).request;
+    step.devices = client.work(last, 0).target.devices;
+    loader.load(before.loads.at(kTask));
+    loader.load(after.loads.at(kTask));
+    PreparedStep prepared = loader.prepare(step, {});
+    CHECK_MESSAGE(prepared.status.ok(), prepared.status.text());
   }
 }
 
@@ -150,7 +201,7 @@ TEST_CASE("a task is sent the functions that came with the nodes that it does no
   auto square = [](Function&, Output k) { return k * k; };
   Function f = client.g.function("f", {f32_scalar}, {f32_scalar}, square);
   Output a = f(constant(client.g, 3.0f));
-  const std::uint64_t first = *graphs.extend(client.next());
+  const std::uint64_t first = graphs.extend(client.next())->version;
   auto whole = graphs.compile(client.work(a, 0));
   REQUIRE_MESSAGE(whole.status.ok(), whole.status.text());
   CHECK(whole.loads.at(kTask).graph->functions.size() == 1);
