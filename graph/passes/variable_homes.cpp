@@ -27,6 +27,11 @@ std::uint64_t variable_bytes(const NodeDef& variable) {
 
 namespace {
 
+// What is looked at of functions: nodes, once for each combination. Lowering refuses what calls
+// functions in more ways, but for those that call each other, which state threading refuses.
+constexpr std::size_t kMostLookedAt = std::size_t{1} << 18;
+constexpr std::size_t kLookedAtPerGiven = 64;
+
 // Nodes and resources as elements of a union-find; the nodes of a function once for each
 // combination of resources and device that it is called with.
 class Homes {
@@ -37,7 +42,12 @@ class Homes {
         spread_(spread),
         ops_(*target.ops),
         devices_(by_preference(target.devices, target.kernels)) {
-    for (const FunctionDef& f : graph.functions) functions_.emplace(f.name, &f);
+    left_ = graph.nodes.size();
+    for (const FunctionDef& f : graph.functions) {
+      functions_.emplace(f.name, &f);
+      left_ += f.nodes.size();
+    }
+    left_ = kMostLookedAt + kLookedAtPerGiven * left_;
   }
 
   std::map<std::string, DeviceName> find_all() {
@@ -115,7 +125,10 @@ class Homes {
     if (!inside.ok()) return;
     for (const std::string& name : functions_of(node)) {
       const auto f = functions_.find(name);
-      if (f == functions_.end() || !visited_.insert({f->second, bound, *inside}).second) continue;
+      if (f == functions_.end() || f->second->nodes.size() >= left_ ||
+          !visited_.insert({f->second, bound, *inside}).second)
+        continue;
+      left_ -= 1 + f->second->nodes.size();
       std::vector<std::string> inner(f->second->nodes.size());
       for (std::size_t i = 0; i < f->second->arguments.size() && i < bound.size(); ++i)
         inner[f->second->arguments[i]] = bound[i];
@@ -202,6 +215,7 @@ class Homes {
   const OpRegistry& ops_;
   const std::vector<TargetDevice> devices_;
   std::unordered_map<std::string_view, const FunctionDef*> functions_;
+  std::size_t left_ = 0;  // nodes of functions that may still be looked at
   detail::DisjointSets sets_;
   std::unordered_map<std::string, Element> resources_;  // by key
   std::set<std::tuple<const FunctionDef*, std::vector<std::string>, std::string>> visited_;
@@ -216,7 +230,7 @@ class Homes {
 
 std::map<std::string, DeviceName> variable_homes(const GraphDef& graph, const Target& target,
                                                  bool spread) {
-  // Compiling refuses such a graph.
+  // Compiling refuses what calls so deep.
   if (!check_call_depth(graph.functions, *target.ops).ok()) return {};
   return Homes(graph, target, spread).find_all();
 }

@@ -9,6 +9,7 @@
 #include "graph/control/control_ops.hpp"
 #include "graph/control/functions/body.hpp"
 #include "graph/control/state/state_ops.hpp"
+#include "tests/graph/allocated.hpp"
 #include "tests/graph/sample_ops.hpp"
 
 using namespace troupe;
@@ -237,4 +238,125 @@ TEST_CASE(
   CHECK(status.code() == Code::unimplemented);
   CHECK_MESSAGE(status.text().find("its rule is for variables alone") != std::string::npos,
                 status.text());
+}
+
+namespace {
+
+// Functions that each call the next one twice, the second time with two variables in each other's
+// place; the last one does `last`. So there are as many ways to call that as there are orders.
+struct Orders {
+  using Make = std::function<void(GraphBuilder&, const Output& x, const std::vector<Output>& v)>;
+  Orders(int levels, int variables, const Make& last) : g(state_ops()) {
+    x = g.add("Placeholder", {}, {{"T", DType::f32}});
+    for (int i = 0; i < variables; ++i)
+      v.push_back(g.add(NodeSpec{.op = "Variable",
+                                 .attrs = {{"T", DType::f32}, {"shape", PartialShape::scalar()}},
+                                 .name = "v" + std::to_string(i)})
+                      .output());
+    std::string inner = function([&] { last(g, x, v); });
+    for (int level = 0; level < levels; ++level)
+      inner = function([&] {
+        std::vector<Output> other = v;
+        const std::size_t one = std::size_t(2 * level) % (v.size() - 1);
+        std::swap(other[one], other[one + 1]);
+        call(inner, v);
+        call(inner, other);
+      });
+    outermost = call(inner, v);
+  }
+  Op call(const std::string& name, std::vector<Output> passed) {
+    passed.insert(passed.begin(), x);
+    return g.add(NodeSpec{.op = "Call", .inputs = passed, .attrs = {{"function", name}}});
+  }
+  std::string function(const std::function<void()>& make) {
+    Body body(g, "f", Site::here());
+    g.add("Identity", {x});
+    for (const Output& each : v) read(each);  // the order of the arguments
+    make();
+    throw_if_error(body.returns({}));
+    throw_if_error(body.finish().status());
+    return body.name();
+  }
+  Expected<StepGraph> threaded() {
+    StepGraph step;
+    step.graph = g.def();
+    step.targets = {outermost.node()};
+    TROUPE_TRY(thread_state(step, one_device()));
+    return step;
+  }
+  std::uint64_t bytes_to_thread() {
+    const std::uint64_t before = test::allocated_bytes();
+    REQUIRE(threaded().ok());
+    return test::allocated_bytes() - before;
+  }
+
+  GraphBuilder g;
+  Output x;
+  std::vector<Output> v;
+  Op outermost;
+};
+
+void write_one(GraphBuilder& g, const Output& x, const std::vector<Output>& v) {
+  g.add(NodeSpec{.op = "Assign", .inputs = {v[0], x}});
+}
+
+void repeat(GraphBuilder& g, const Output& x, const std::vector<Output>& v) {
+  const auto part = [&](const char* name, bool again) {
+    Body body(g, name, Site::here());
+    body.repeat();
+    Output value = value_or_throw(body.argument({DType::f32, PartialShape::scalar()}, "x"));
+    if (again) g.add(NodeSpec{.op = "Assign", .inputs = {v[0], value}});
+    throw_if_error(body.returns({again ? value : below(g, value)}));
+    throw_if_error(body.capture({v[0]}));
+    throw_if_error(body.finish().status());
+    return body.name();
+  };
+  const std::string cond = part("cond", false), again = part("body", true);
+  g.add(NodeSpec{.op = "While",
+                 .inputs = {x, v[0]},
+                 .attrs = {{"cond", cond}, {"body", again}, {"variables", std::int64_t{1}}}});
+}
+
+}  // namespace
+
+TEST_CASE("functions that pass variables on in any order are looked at once each") {
+  const std::uint64_t few = Orders(6, 12, write_one).bytes_to_thread();
+  const std::uint64_t more = Orders(12, 24, write_one).bytes_to_thread();
+  CHECK_MESSAGE(more < 16 * few, more, " bytes instead of ", few);
+  CHECK(Orders(40, 80, write_one).threaded().ok());
+}
+
+TEST_CASE("loops for more orders of variables than there is time for are refused") {
+  CHECK(Orders(3, 8, repeat).threaded().ok());
+  Orders many(30, 8, repeat);
+  const Status status = many.threaded().status();
+  CHECK(status.code() == Code::resource_exhausted);
+  CHECK_MESSAGE(status.message().find("for each combination of variables") != std::string::npos,
+                status.text());
+  CHECK(status.site().known());
+}
+
+TEST_CASE("a function with a loop is called with as many variables as there are calls") {
+  Orders o(0, 1, repeat);
+  Body body(o.g, "f", Site::here());
+  Output y = o.x;
+  for (int i = 0; i < 60; ++i) y = o.g.add("Identity", {y});
+  read(o.v[0]);
+  repeat(o.g, y, o.v);
+  throw_if_error(body.returns({}));
+  throw_if_error(body.finish().status());
+  StepGraph step;
+  for (int i = 0; i < 500; ++i) {
+    const Output v =
+        o.g.add(NodeSpec{.op = "Variable",
+                         .attrs = {{"T", DType::f32}, {"shape", PartialShape::scalar()}},
+                         .name = "w" + std::to_string(i)})
+            .output();
+    step.targets.push_back(
+        o.g.add(NodeSpec{.op = "Call", .inputs = {o.x, v}, .attrs = {{"function", body.name()}}})
+            .node());
+  }
+  step.graph = o.g.def();
+  const Status status = thread_state(step, one_device());
+  CHECK_MESSAGE(status.ok(), status.text());
 }

@@ -8,6 +8,7 @@
 
 #include "graph/control/functions/body.hpp"
 #include "graph/node_query.hpp"
+#include "tests/graph/allocated.hpp"
 #include "tests/graph/sample_ops.hpp"
 #include "tests/graph/toy.hpp"
 
@@ -167,4 +168,37 @@ TEST_CASE("a node bears on the homes unless it goes wherever its one variable is
   for (NodeId id = 0; id < g.def.nodes.size(); ++id)
     if (bears_on_homes(g.def, id, toy::ops())) bear.insert(g.def.nodes[id].name);
   CHECK(bear == std::set<std::string>{"beside", "both", "pinned", "slot", "v"});
+}
+
+TEST_CASE("functions that are called with more orders of variables than there is time for") {
+  using sample::ops;
+  GraphBuilder g(ops());
+  std::vector<Output> v;
+  for (int i = 0; i < 80; ++i)
+    v.push_back(g.add(NodeSpec{.op = "Variable",
+                               .attrs = {{"dtype", DType::f32}, {"shape", PartialShape{4}}},
+                               .name = "v" + std::to_string(i)})
+                    .output());
+  std::string inner;
+  for (std::size_t level = 0; level < 40; ++level) {
+    Body body(g, "f", {"variable_homes_test.cpp", std::uint32_t(level)});
+    for (const Output& each : v)
+      g.add(NodeSpec{.op = "ReadVariable", .inputs = {each}, .attrs = {{"dtype", DType::f32}}});
+    std::vector<Output> other = v;
+    std::swap(other[2 * level], other[2 * level + 1]);
+    for (const auto& passed : {v, other})
+      if (!inner.empty())
+        g.add(NodeSpec{.op = "Call", .inputs = passed, .attrs = {{"function", inner}}});
+    throw_if_error(body.returns({}));
+    value_or_throw(body.finish());
+    inner = body.name();
+  }
+  g.add(NodeSpec{.op = "Call", .inputs = v, .attrs = {{"function", inner}}});
+  Target target = two_tasks();
+  target.ops = &ops();
+  target.kernels = nullptr;
+  const std::uint64_t before = test::allocated_bytes();
+  const auto homes = variable_homes(g.def(), target, true);
+  CHECK(test::allocated_bytes() - before < (std::uint64_t{1} << 30));
+  CHECK(homes.size() == 80);
 }

@@ -11,7 +11,7 @@ Status thread_state(StepGraph& step, const Target& target) {
   using namespace detail;
   if (step.graph.functions.empty()) return ok_status();
   TROUPE_TRY(check_call_depth(step.graph.functions, *target.ops));
-  StateThreading threading(step.graph.functions, *target.ops);
+  StateThreading threading(step.graph, *target.ops);
   const Keys keys = threading.users.keys_of(step.graph.nodes);
   const bool any =
       std::any_of(step.graph.nodes.begin(), step.graph.nodes.end(), [&](const NodeDef& node) {

@@ -8,6 +8,30 @@
 #include "graph/control/state/state_ops.hpp"
 
 namespace troupe::detail {
+namespace {
+
+constexpr std::size_t kMostMade = std::size_t{1} << 20;
+constexpr std::size_t kMadeFreely = std::size_t{1} << 14;
+constexpr std::size_t kMadePerGiven = 64;
+
+}  // namespace
+
+StateThreading::StateThreading(const GraphDef& graph, const OpRegistry& ops)
+    : users(graph.functions, ops), ops_(ops) {
+  std::size_t given = graph.nodes.size();
+  for (const FunctionDef& f : graph.functions) given += 1 + f.nodes.size();
+  most_nodes_ = std::min(kMostMade, kMadeFreely + kMadePerGiven * given);
+}
+
+Status StateThreading::spend_on(const FunctionDef& f) {
+  nodes_ += 1 + f.nodes.size();
+  if (nodes_ <= most_nodes_) return ok_status();
+  return resource_exhausted("with a copy of '" + f.name +
+                            "' for each combination of variables that "
+                            "it is called with, functions have more than " +
+                            std::to_string(most_nodes_) + " nodes")
+      .at(f.site);
+}
 
 Expected<const FunctionDef*> StateThreading::function(const std::string& name,
                                                       const NodeDef& call) const {
@@ -38,11 +62,12 @@ std::string StateThreading::fresh_name(const FunctionDef& f) {
 
 Expected<std::string> StateThreading::outside_function(const FunctionDef& f,
                                                        const std::vector<std::string>& bound) {
-  const VariableUses& uses = users.of(f, bound);
+  const VariableUses uses = users.of(f, bound);
   if (!uses.loops) return f.name;
   std::vector<std::string> what = bound;
   what.push_back(f.name);
   if (const auto at = outside_.find(what); at != outside_.end()) return at->second;
+  TROUPE_TRY(spend_on(f));
   NodeCopies out(f.nodes);
   out.reserve_names();
   if (Status s = thread_outside(*this, f.nodes, users.keys_of(f, bound), out); !s.ok())
@@ -68,6 +93,7 @@ Expected<ThreadedFunction> StateThreading::inside(const FunctionDef& f,
     what.insert(what.end(), list->begin(), list->end());
   }
   if (const auto at = inside_.find(what); at != inside_.end()) return at->second;
+  TROUPE_TRY(spend_on(f));
   const std::string name = fresh_name(f);
   if (users.calls_itself(f)) {  // its own calls find this entry: all state is used
     const std::set<std::string> all(in.state.written.begin(), in.state.written.end());

@@ -39,11 +39,12 @@ struct StateInLoop {
 };
 
 // Makes new functions from those of a step, whose loops and calls take state as values. Each is
-// made once for each set of state. Lives for one pass over a step.
+// made once for each set of state, as long as the nodes of all are in proportion to those of the
+// step: functions may be called with more combinations of variables than there is time for. Lives
+// for one pass over a step.
 class StateThreading {
  public:
-  StateThreading(const std::vector<FunctionDef>& functions, const OpRegistry& ops)
-      : users(functions, ops), ops_(ops) {}
+  StateThreading(const GraphDef& graph, const OpRegistry& ops);
 
   const OpRegistry& ops() const { return ops_; }
   // The function of that name. invalid_argument, naming the call, if there is none.
@@ -71,10 +72,13 @@ class StateThreading {
 
  private:
   std::string fresh_name(const FunctionDef& f);
+  // resource_exhausted once too many nodes have been made with those of `f`.
+  Status spend_on(const FunctionDef& f);
 
   const OpRegistry& ops_;
   std::vector<FunctionDef> made_;
   int versions_ = 0;
+  std::size_t most_nodes_, nodes_ = 0;
   std::map<std::vector<std::string>, ThreadedFunction> inside_;
   std::map<std::vector<std::string>, std::string> outside_;
   std::set<std::string> flagged_;

@@ -1,10 +1,24 @@
 #include "graph/control/state/detail/variable_uses.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "graph/control/functions/recursion.hpp"
 
 namespace troupe::detail {
+namespace {
+
+// Stands for what argument i of a function is bound to. No resource_key() begins so.
+std::string argument_key(std::size_t i) { return "#" + std::to_string(i); }
+
+const std::string& bound_to(const std::string& argument, const std::vector<std::string>& bound) {
+  static const std::string nothing;
+  std::size_t i = 0;
+  std::from_chars(argument.data() + 1, argument.data() + argument.size(), i);
+  return i < bound.size() ? bound[i] : nothing;
+}
+
+}  // namespace
 
 void VariableUses::add(const VariableUses& other) {
   reads.insert(other.reads.begin(), other.reads.end());
@@ -59,43 +73,93 @@ std::vector<std::string> VariableUsers::bound(const NodeDef& call, const Keys& k
   return out;
 }
 
-const VariableUses& VariableUsers::of(const FunctionDef& f, const std::vector<std::string>& bound) {
-  Known& known = known_[{&f, bound}];
-  if (known.whole || known.pass == pass_) return known.uses;
-  const Keys keys = keys_of(f, bound);
-  known.whole = std::all_of(keys.begin(), keys.end(), [](const auto& key) { return key.empty(); });
-  if (known.whole) return known.uses;
+VariableUses VariableUsers::of(const FunctionDef& f, const std::vector<std::string>& bound) {
+  return of(f, bound, found_);
+}
+
+VariableUses VariableUsers::of(const FunctionDef& f, const std::vector<std::string>& bound,
+                               Found& found) {
+  if (std::all_of(bound.begin(), bound.end(), [](const auto& key) { return key.empty(); }))
+    return {};
+  const Known& inside = known(f);
+  const auto bind = [&](const std::string& key) { return bound_to(key, bound); };
+  const auto bind_item = [&](const std::string& item) {
+    const std::string& key = inside.found.items.at(item);
+    const std::string to = bind(key);
+    return to.empty() ? to : to + item.substr(key.size());
+  };
+  const auto keys = [&](const std::set<std::string>& all) {
+    std::set<std::string> out;
+    for (const std::string& key : all)
+      if (std::string to = bind(key); !to.empty()) out.insert(std::move(to));
+    return out;
+  };
+  VariableUses uses;
+  for (const std::string& item : inside.uses.reads) {
+    std::string to = bind_item(item);
+    if (to.empty()) continue;
+    found.readers.try_emplace(to, inside.found.readers.at(item));
+    found.items.try_emplace(to, bind(inside.found.items.at(item)));
+    uses.reads.insert(std::move(to));
+  }
+  uses.writes = keys(inside.uses.writes);
+  uses.always = keys(inside.uses.always);
+  uses.in_loops = keys(inside.uses.in_loops);
+  for (const std::string& key : inside.uses.writes) {
+    const std::string to = bind(key);
+    if (to.empty()) continue;
+    found.writers.try_emplace(to, inside.found.writers.at(key));
+    found.items.try_emplace(to, to);
+    if (inside.found.datasets.contains(key)) found.datasets.insert(to);
+  }
+  uses.loops = inside.uses.loops && (!uses.reads.empty() || !uses.writes.empty());
+  return uses;
+}
+
+const VariableUsers::Known& VariableUsers::known(const FunctionDef& f) {
+  Known& known = known_[&f];
+  if (known.whole || known.pass == pass_) return known;
+  std::vector<std::string> arguments;
+  for (std::size_t i = 0; i < f.arguments.size(); ++i) {
+    const NodeDef& argument = f.nodes[f.arguments[i]];
+    const bool handle = !argument.out_types.empty() && argument.out_types[0] == DType::resource;
+    arguments.push_back(handle ? argument_key(i) : std::string());
+  }
+  const Keys keys = keys_of(f, arguments);
   // The outermost of functions that call each other looks at all of them until a pass finds nothing
   // new: each once in a pass, so that many of them take no longer than their number of passes.
   const bool outermost = pass_ == 0 && calls_itself(f);
   do {
     if (outermost) changed_ = false, pass_ = ++passes_;
     known.pass = pass_;
+    ++looks_;
     VariableUses uses;
-    for (const NodeDef& node : f.nodes) uses.add(of(node, keys));
+    Found found;
+    for (const NodeDef& node : f.nodes) uses.add(of(node, keys, found));
     changed_ |= !(uses == known.uses);
     known.uses = std::move(uses);
+    known.found = std::move(found);
   } while (outermost && changed_);
   known.whole = pass_ == 0;
-  if (!outermost) return known.uses;
+  if (!outermost) return known;
   for (auto& [_, other] : known_) other.whole |= other.pass == pass_;
   pass_ = 0;
-  return known.uses;
+  return known;
 }
 
-VariableUses VariableUsers::of(const NodeDef& node, const Keys& keys) {
+VariableUses VariableUsers::of(const NodeDef& node, const Keys& keys, Found& found) {
   VariableUses uses;
   const OpInfo& op = op_of(node, ops_);
   if (std::string item = item_of(node, keys); !item.empty()) {
-    readers_.try_emplace(item, &node);
-    items_.try_emplace(item, keys[node.inputs[0].node]);
+    found.readers.try_emplace(item, &node);
+    found.items.try_emplace(item, keys[node.inputs[0].node]);
     uses.reads.insert(std::move(item));
   } else if (op.is(External::Order::write) || takes_element(node)) {
     for (Port in : node.inputs)
       if (const std::string& key = keys[in.node]; !key.empty()) {
-        if (takes_element(node)) datasets_.insert(key);
-        writers_.try_emplace(key, &node);
-        items_.try_emplace(key, key);
+        if (takes_element(node)) found.datasets.insert(key);
+        found.writers.try_emplace(key, &node);
+        found.items.try_emplace(key, key);
         uses.writes.insert(key);
       }
     uses.always = uses.writes;
@@ -105,7 +169,7 @@ VariableUses VariableUsers::of(const NodeDef& node, const Keys& keys) {
     for (const std::string& name : functions_of(node)) {
       const FunctionDef* f = function(name);
       if (!f) continue;
-      const VariableUses inner = of(*f, passed);
+      const VariableUses inner = of(*f, passed, found);
       const std::set<std::string> before = std::move(uses.always);
       uses.add(inner);
       uses.always.clear();

@@ -40,10 +40,15 @@ class VariableUsers {
   Keys keys_of(const std::vector<NodeDef>& nodes) const;
   // `bound`: by argument.
   Keys keys_of(const FunctionDef& f, const std::vector<std::string>& bound) const;
-  // The resources of the arguments of the call's functions.
+  // The resources of the arguments of the call's functions, by argument.
   std::vector<std::string> bound(const NodeDef& call, const Keys& keys) const;
-  const VariableUses& of(const FunctionDef& f, const std::vector<std::string>& bound);
-  VariableUses of(const NodeDef& node, const Keys& keys);
+  // A function is looked at once, whatever it is called with: functions that pass their arguments
+  // on in other orders would be called in more ways than there is time for. So of two arguments
+  // that are one variable, each written on another side of a branch, `always` knows nothing.
+  VariableUses of(const FunctionDef& f, const std::vector<std::string>& bound);
+  VariableUses of(const NodeDef& node, const Keys& keys) { return of(node, keys, found_); }
+  // How often it has looked at a function.
+  std::size_t looks() const { return looks_; }
 
   // Whether it is a call of a recursive function, which carries state like a loop.
   bool is_recursive(const NodeDef& call) const;
@@ -52,34 +57,44 @@ class VariableUsers {
   // The item that a node reads; "" if it reads no variable.
   std::string item_of(const NodeDef& node, const Keys& keys) const;
   // A node that reads the item.
-  const NodeDef& reader(const std::string& item) const { return *readers_.at(item); }
-  bool has_reader(const std::string& item) const { return readers_.contains(item); }
+  const NodeDef& reader(const std::string& item) const { return *found_.readers.at(item); }
+  bool has_reader(const std::string& item) const { return found_.readers.contains(item); }
   // The variable of an item.
-  const std::string& key_of(const std::string& item) const { return items_.at(item); }
+  const std::string& key_of(const std::string& item) const { return found_.items.at(item); }
   bool is_value(const std::string& item) const { return key_of(item) == item; }
   // Whether the key is that of a used dataset.
-  bool is_dataset(const std::string& key) const { return datasets_.contains(key); }
+  bool is_dataset(const std::string& key) const { return found_.datasets.contains(key); }
   bool takes_element(const NodeDef& node) const;
   // A node that writes the variable.
-  const NodeDef& writer(const std::string& key) const { return *writers_.at(key); }
+  const NodeDef& writer(const std::string& key) const { return *found_.writers.at(key); }
 
  private:
-  const OpRegistry& ops_;
-  std::unordered_map<std::string_view, const FunctionDef*> by_name_;
-  using Bound = std::pair<const FunctionDef*, std::vector<std::string>>;
+  // What nodes were found to do, and which of them.
+  struct Found {
+    std::map<std::string, const NodeDef*> readers, writers;
+    std::set<std::string> datasets;
+    std::map<std::string, std::string> items;  // item -> key; includes each variable's own key
+  };
+  // Of a function whose arguments are variables of their own.
   struct Known {
     VariableUses uses;
+    Found found;
     bool whole = false;
     std::uint64_t pass = ~std::uint64_t{0};  // that looked at it last
   };
-  std::map<Bound, Known> known_;
+  VariableUses of(const NodeDef& node, const Keys& keys, Found& found);
+  VariableUses of(const FunctionDef& f, const std::vector<std::string>& bound, Found& found);
+  const Known& known(const FunctionDef& f);
+
+  const OpRegistry& ops_;
+  std::unordered_map<std::string_view, const FunctionDef*> by_name_;
+  std::map<const FunctionDef*, Known> known_;
   // Over functions that call each other; 0: none is under way.
   std::uint64_t pass_ = 0, passes_ = 0;
   bool changed_ = false;  // in this pass
+  std::size_t looks_ = 0;
   std::set<const FunctionDef*> recursive_;
-  std::map<std::string, const NodeDef*> readers_, writers_;
-  std::set<std::string> datasets_;
-  std::map<std::string, std::string> items_;  // item -> key; includes each variable's own key
+  Found found_;
 };
 
 }  // namespace troupe::detail
