@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "graph/control/functions/ops.hpp"
+#include "graph/passes/fed_shapes.hpp"
 
 namespace troupe {
 namespace {
@@ -230,21 +231,33 @@ class Taker {
   std::vector<NodeId> order_;
 };
 
+// Whether shapes may have been inferred from a value that is fed.
+bool feeds_known_values(const GraphDef& graph, const Wanted& wanted, const OpRegistry& ops) {
+  return std::any_of(wanted.feeds.begin(), wanted.feeds.end(), [&](Port port) {
+    const NodeDef& node = graph.nodes[port.node];
+    return node.op == "Const" || op_of(node, ops).def.value;
+  });
+}
+
 }  // namespace
 
 Expected<StepGraph> feed_and_take(const GraphDef& graph, const GraphIndex& index,
                                   const CompileRequest& request, const OpRegistry& ops) {
   TROUPE_TRY(Wanted wanted, look_up(graph, index, request));
+  const bool known = feeds_known_values(graph, wanted, ops);
   StepGraph step = Taker(graph, index, std::move(wanted), ops).take_needed();
   step.replicas = request.replicas;
+  if (known) TROUPE_TRY(ensure_fed_shapes(step, ops));
   return step;
 }
 
 Expected<StepGraph> feed_and_fetch(const GraphDef& graph, const GraphIndex& index,
                                    const CompileRequest& request, const OpRegistry& ops) {
   TROUPE_TRY(Wanted wanted, look_up(graph, index, request));
+  const bool known = feeds_known_values(graph, wanted, ops);
   StepGraph step = Taker(graph, index, std::move(wanted), ops).take_all();
   step.replicas = request.replicas;
+  if (known) TROUPE_TRY(ensure_fed_shapes(step, ops));
   return step;
 }
 

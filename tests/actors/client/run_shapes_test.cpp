@@ -335,3 +335,65 @@ TEST_CASE("shapes that differ for certain are refused when a loop or a call is b
                                   }),
                        doctest::Contains("f64[3] is declared"), Error);
 }
+
+TEST_CASE("a value from which shapes were inferred is fed, and no worker is taken for a liar") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    const Output x = placeholder<double>(g, {6}, "x");
+    const Output rows = constant(g, std::int64_t{2}), columns = constant(g, std::int64_t{3});
+    const Output dims_of = pack({rows, columns}, {});
+    const Output s = constant(g, Shape{2}, {std::int64_t{2}, std::int64_t{3}});
+    const auto there = [&](const std::function<Output()>& make) {
+      auto on = g.with_device(place.second);
+      return make();
+    };
+    const Output y = there([&] { return reshape(x, s); });
+    const Output of_y = there([&] { return shape(y * 2.0); });
+    const Output z = there([&] { return reshape(x, dims_of); });
+    const Output twice = there([&] { return s + s; });
+    const Output moved = [&] {
+      auto beside = g.with_colocation(g.node(y.node()).name);  // apart from what reads it
+      return reshape(x, s);
+    }();
+    const Output next = node(g, place.first, "Neg", {moved}).output();
+    const Output chosen = cond(
+        sum(x) > constant(g, 0.0), [&] { return reshape(x, s); }, [&] { return -y; });
+    PlacedSession session(g, place);
+    const Tensor six = doubles({1, 2, 3, 4, 5, 6});
+    const auto run = [&](const Output& fetch, const Output& fed, const Tensor& value) {
+      return session->try_run({fetch}, {}, {{x, six}, {fed, value}});
+    };
+    const auto refused = [&](const Output& fetch, const Output& fed, const Tensor& value) {
+      const Status status = run(fetch, fed, value).status();
+      CAPTURE(status.text());
+      CHECK(status.code() == Code::invalid_argument);
+      CHECK(status.text().find("run_shapes_test.cpp:") != std::string::npos);
+      CHECK(status.text().find("Reshape") != std::string::npos);
+      CHECK(status.text().find("should be [2,3]") != std::string::npos);
+    };
+    const Tensor same = dims({2, 3}), other = dims({3, 2});
+    for (int again = 0; again < 2; ++again) {
+      refused(y, s, other);
+      refused(of_y, s, other);
+      refused(moved, s, other);
+      refused(next, s, other);
+      refused(z, dims_of, other);
+    }
+    CHECK(run(chosen, s, other).status().code() == Code::invalid_argument);
+    for (const auto& [fetch, fed] : {std::pair{y, s}, {z, dims_of}, {chosen, s}}) {
+      const auto values = run(fetch, fed, same);
+      REQUIRE_MESSAGE(values.ok(), values.status().text());
+      CHECK((*values)[0].shape() == Shape{2, 3});
+    }
+    for (const Output& part : {rows, columns}) {
+      const auto rest = run(z, part, Tensor::scalar(std::int64_t{-1}));
+      REQUIRE_MESSAGE(rest.ok(), rest.status().text());
+      CHECK((*rest)[0].shape() == Shape{2, 3});
+    }
+    const auto sums = run(twice, s, other);  // no shape depends on it
+    REQUIRE_MESSAGE(sums.ok(), sums.status().text());
+    CHECK((*sums)[0].span<std::int64_t>()[0] == 6);
+    CHECK(session->run({y}, {}, {{x, six}})[0].shape() == Shape{2, 3});
+  }
+}
