@@ -252,7 +252,7 @@ Status Session::try_init(const InitOptions& options) {
 
 Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
   TROUPE_TRY(may_ask_graph(*core_, "Session::variables"));
-  TROUPE_TRY(const auto reads, state_reads(core_->graph.def()));
+  TROUPE_TRY(const auto reads, state_reads(core_->graph));
   TROUPE_TRY(JobState state, read_state(core_, reads));
   return std::move(state.variables);
 }
@@ -299,7 +299,7 @@ Expected<PendingState> Session::start_state(const std::string& folder, const std
   PendingState::State& s = *pending.state_;
   const std::vector<NamedHandle> resources = other_resources(core_->graph);
   const GraphDef& graph = core_->graph.def();
-  TROUPE_TRY(const auto reads, state_reads(graph));
+  TROUPE_TRY(const auto reads, state_reads(core_->graph));
   if (reads.empty() && resources.empty())
     return failed_precondition("the graph reads no variable: there is no state to save");
   if (reads.empty()) {
@@ -354,7 +354,7 @@ Expected<JobState> Session::try_state(const StateOptions& options) {
   std::lock_guard not_amid_once(core_->doing_once);
   std::vector<NamedHandle> resources;
   if (options.resources) resources = other_resources(core_->graph);
-  TROUPE_TRY(const auto variables, state_reads(core_->graph.def()));
+  TROUPE_TRY(const auto variables, state_reads(core_->graph));
   TROUPE_TRY(JobState state, read_state(core_, variables, resources));
   if (state.variables.empty() && state.resources.empty())
     return failed_precondition("the graph reads no variable: there is no state to save");
@@ -379,7 +379,8 @@ Status Session::check_state_within(std::size_t nodes) const {
   TROUPE_TRY(graph_there(*core_));
   const GraphDef& graph = core_->graph.def();
   std::set<std::string> read;
-  for (const VariableRead& each : variable_reads(graph)) read.insert(state_name(*each.variable));
+  for (const VariableRead& each : variable_reads(graph, core_->graph.registry()))
+    read.insert(state_name(*each.variable));
   std::set<ResourceName> known;
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const NodeDef& node = graph.nodes[id];
@@ -534,9 +535,9 @@ void Session::stop_waiting_if(std::function<bool()> stop) {
 std::uint64_t Session::bytes_in_shards() const {
   if (!graph_there(*core_).ok()) return 0;
   std::uint64_t bytes = 0;
-  for (const VariableRead& each : variable_reads(core_->graph.def())) {
-    const PartialShape& shape = each.read->out_shapes.at(0);
-    const DType dtype = each.read->out_types.at(0);
+  for (const VariableRead& each : variable_reads(core_->graph.def(), core_->graph.registry())) {
+    const PartialShape& shape = each.variable->out_shapes.at(0);
+    const DType dtype = *each.variable->attrs.at("T").get<DType>();
     if (shape.fully_known() && dtype != DType::string)
       bytes += std::uint64_t(shape.shape().elements()) * dtype_size(dtype);
   }
@@ -560,9 +561,8 @@ Status Session::try_save(const std::string& path, const std::vector<Variable>& v
 Status Session::try_restore(const std::string& path, const RestoreFileOptions& options) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::restore"));
   TROUPE_TRY(const Safetensors content, read_safetensors(place_to_read(disk(), path)));
-  TROUPE_TRY(const std::vector<VariableRead> wanted, options.only.empty()
-                                                         ? state_reads(core_->graph.def())
-                                                         : reads_of(*core_, options.only));
+  TROUPE_TRY(const std::vector<VariableRead> wanted,
+             options.only.empty() ? state_reads(core_->graph) : reads_of(*core_, options.only));
   if (wanted.empty()) return failed_precondition("the graph reads no variable to restore");
   const bool all = !options.init_others || !options.only.empty();
   auto values = match_variables(core_->graph.def(), wanted, content.tensors, all);

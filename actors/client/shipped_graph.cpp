@@ -152,6 +152,24 @@ Expected<CompileRequest> ShippedGraph::add_checks(const std::vector<NodeId>& han
   return request;
 }
 
+Expected<std::string> ShippedGraph::read_of(NodeId id) {
+  if (const auto known = reads_.find(id); known != reads_.end()) return known->second.name;
+  GraphBuilder beside(graph_.registry(), graph_.def().seed);
+  const NodeDef& variable = graph_.node(id);
+  TROUPE_TRY(Op handle, beside.try_add({.op = "Variable", .attrs = variable.attrs}));
+  TROUPE_TRY(Op read, beside.try_add({.op = "ReadVariable",
+                                      .inputs = {handle.output()},
+                                      .attrs = {{"T", variable.attrs.at("T")}}}));
+  NodeDef node = beside.node(read.node());
+  node.name = ".read" + std::to_string(insertions_.size()) + "/" + variable.name;
+  node.inputs = {{shipped(id), 0}};
+  node.site = variable.site;
+  const NodeId number = NodeId(size());
+  const Read& added = reads_[id] = {node.name, number};
+  insert({NodeId(graph_.def().nodes.size()), {std::move(node)}});
+  return added.name;
+}
+
 Status ShippedGraph::add_saves(const std::vector<NodeId>& handles, CompileRequest& request) {
   GraphBuilder beside(graph_.registry(), graph_.def().seed);
   Own own{NodeId(graph_.def().nodes.size()), {}};
@@ -210,6 +228,9 @@ Expected<CompileRequest> ShippedGraph::add_shard_saves(const std::vector<ShardSa
                                                        bool refuse_nan) {
   const auto key = std::pair(saves, refuse_nan);
   if (const auto known = shard_saves_.find(key); known != shard_saves_.end()) return known->second;
+  for (const ShardSave& save : saves)
+    for (const NodeId id : save.reads)
+      if (graph_.node(id).op == "Variable") TROUPE_TRY(read_of(id).status());
   GraphBuilder beside(graph_.registry(), graph_.def().seed);
   CompileRequest request;
   Own own{NodeId(graph_.def().nodes.size()), {}};
@@ -233,13 +254,14 @@ Expected<CompileRequest> ShippedGraph::add_shard_saves(const std::vector<ShardSa
     std::vector<DType> types;
     for (const NodeId id : saves[i].reads) {
       const NodeDef& read = graph_.node(id);
-      types.push_back(read.out_types[0]);
-      TROUPE_TRY(
-          Op value,
-          beside.try_add({.op = "Placeholder",
-                          .attrs = {{"T", read.out_types[0]}, {"shape", read.out_shapes[0]}}}));
+      const auto own_read = reads_.find(id);
+      const bool is_own = own_read != reads_.end();
+      types.push_back(is_own ? *read.attrs.at("T").get<DType>() : read.out_types[0]);
+      TROUPE_TRY(Op value,
+                 beside.try_add({.op = "Placeholder",
+                                 .attrs = {{"T", types.back()}, {"shape", read.out_shapes[0]}}}));
       inputs.push_back(value.output());
-      shipped_inputs.push_back({shipped(id), 0});
+      shipped_inputs.push_back({is_own ? own_read->second.shipped : shipped(id), 0});
     }
     const std::string file = "shard-" + std::to_string(i);
     TROUPE_TRY(Op save, beside.try_add({.op = "SaveShard",

@@ -52,7 +52,7 @@ class ShippedGraph {
   struct ShardSave {
     std::string device;              // in host memory; "": any
     std::vector<std::string> names;  // in the checkpoint
-    std::vector<NodeId> reads;       // nodes of the client's graph that read them
+    std::vector<NodeId> reads;       // nodes of the client's graph that read them, or handles
     friend auto operator<=>(const ShardSave&, const ShardSave&) = default;
   };
   // Adds nodes that do so, once for equal arguments. The request has one fetch for each, in order:
@@ -67,6 +67,10 @@ class ShippedGraph {
   };
   // Adds nodes that do so and assign the values: the targets. Errors as of add_assignments().
   Expected<CompileRequest> add_shard_restores(const std::vector<ShardRestore>& restores);
+
+  // The name of a node that reads a variable (a handle of the client's graph) and waits for no
+  // other: added at the first call.
+  Expected<std::string> read_of(NodeId handle);
 
   // Adds nodes, once per resource, that save these resources (handles of the client's graph), and
   // their results as further fetches to the request, in order.
@@ -93,6 +97,11 @@ class ShippedGraph {
   std::size_t own_ = 0;
   std::map<NodeId, std::string> checks_;  // by the variable's handle
   std::map<NodeId, std::string> saves_;   // by the resource's handle
+  struct Read {
+    std::string name;
+    NodeId shipped;  // its number
+  };
+  std::map<NodeId, Read> reads_;  // by the variable's handle
   std::map<std::pair<std::vector<ShardSave>, bool>, CompileRequest> shard_saves_;
   GraphDef merged_;  // client and own nodes, once there are own ones
   std::size_t merged_client_ = 0, merged_insertions_ = 0;

@@ -132,23 +132,32 @@ Expected<std::vector<VariableRead>> once_each(const std::vector<VariableRead>& a
 
 }  // namespace
 
-std::vector<VariableRead> variable_reads(const GraphDef& graph) {
+std::vector<VariableRead> variable_reads(const GraphDef& graph, const OpRegistry& ops) {
   std::vector<VariableRead> reads;
   std::unordered_set<NodeId> known;
   for (const NodeDef& node : graph.nodes)
     if (node.op == "ReadVariable" && node.control.empty() &&
         known.insert(node.inputs[0].node).second)
       reads.push_back({&graph.nodes[node.inputs[0].node], &node});
+  for (const NodeDef& node : graph.nodes) {
+    if (node.op == "Assign" || node.op == "IsVariableInitialized") continue;
+    const Role role = role_of(node, ops);
+    if (role != Role::call && role != Role::external) continue;
+    for (const Port in : node.inputs)
+      if (const NodeDef& from = graph.nodes[in.node];
+          from.op == "Variable" && known.insert(in.node).second)
+        reads.push_back({&from, &from});
+  }
   return reads;
 }
 
-Expected<std::vector<VariableRead>> state_reads(const GraphDef& graph) {
-  return once_each(variable_reads(graph));
+Expected<std::vector<VariableRead>> state_reads(const GraphBuilder& graph) {
+  return once_each(variable_reads(graph.def(), graph.registry()));
 }
 
 Expected<std::vector<VariableRead>> reads_of(const SessionCore& core,
                                              const std::vector<Variable>& variables) {
-  const std::vector<VariableRead> all = variable_reads(core.graph.def());
+  const std::vector<VariableRead> all = variable_reads(core.graph.def(), core.graph.registry());
   std::vector<VariableRead> out;
   for (const Variable& v : variables) {
     if (v.handle().empty()) return invalid_argument("a Variable that stands for none");
@@ -181,6 +190,10 @@ Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core,
   for (const VariableRead& each : variables) {
     names.push_back(state_name(*each.variable));
     request.fetches.push_back({each.read->name, 0, false});
+    if (each.read != each.variable) continue;
+    std::lock_guard lock(core->mutex);
+    const NodeId handle = NodeId(each.variable - core->graph.def().nodes.data());
+    TROUPE_TRY(request.fetches.back().node, core->shipping.read_of(handle));
   }
   JobState state;
   if (!resources.empty()) {

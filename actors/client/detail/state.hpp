@@ -30,15 +30,18 @@ struct NamedHandle {
 // All that the graph has handles of, each once; but for variables, datasets and mutexes.
 std::vector<NamedHandle> other_resources(const GraphBuilder& graph);
 
-// A variable, and a node that reads it at the run's snapshot.
+// A variable, and a node that reads it at the run's snapshot; the variable's handle, if no node of
+// the graph does that: ShippedGraph::read_of() is for those.
 struct VariableRead {
   const NodeDef* variable;
   const NodeDef* read;
 };
-std::vector<VariableRead> variable_reads(const GraphDef& graph);
+// The variables that the graph uses: with a node that reads them, behind others or in a function,
+// too, or that changes what they hold. One that is only assigned says nothing to anybody.
+std::vector<VariableRead> variable_reads(const GraphDef& graph, const OpRegistry& ops);
 // Each variable once, even if it has several handles. already_exists if two variables would have
 // the same name in a checkpoint.
-Expected<std::vector<VariableRead>> state_reads(const GraphDef& graph);
+Expected<std::vector<VariableRead>> state_reads(const GraphBuilder& graph);
 // The reads of these variables. invalid_argument for one of another graph, or one that the graph
 // does not read.
 Expected<std::vector<VariableRead>> reads_of(const SessionCore& core,

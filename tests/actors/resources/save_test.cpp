@@ -99,3 +99,62 @@ TEST_CASE("a variable that safetensors does not hold is not saved, and named") {
         "variable 'text' is string[], which safetensors does not hold");
   CHECK_FALSE(std::filesystem::exists(file.path));
 }
+
+TEST_CASE("variables that are read behind others, in functions or by updates alone are saved") {
+  const SavedFile file;
+  for (const Place& place : kPlaces) {
+    INFO(place.name);
+    Graph g;
+    auto on = g.with_device(place.second);
+    const auto handle = [&](const char* name) {
+      return g
+          .add(NodeSpec{.op = "Variable",
+                        .attrs = {{"T", DType::f32}, {"shape", PartialShape{}}},
+                        .name = name})
+          .output();
+    };
+    const Output p = placeholder<bool>(g, PartialShape{}, "p");
+    const Output behind = handle("behind"), inside = handle("inside"), counted = handle("counted"),
+                 unused = handle("unused");
+    const Output one = constant(g, 1.0f);
+    std::vector<Op> assigned;
+    for (const Output& each : {behind, inside, counted, unused})
+      assigned.push_back(g.add(NodeSpec{.op = "Assign", .inputs = {each, one}}));
+    const Op count = g.add(NodeSpec{.op = "AssignAdd", .inputs = {counted, one}});
+    const Op raise = g.add(NodeSpec{.op = "AssignAdd", .inputs = {behind, one}});
+    const NodeSpec read{.op = "ReadVariable", .attrs = {{"T", DType::f32}}};
+    NodeSpec after = read;
+    after.inputs = {behind}, after.control = {raise};
+    const Output raised = g.add(std::move(after)).output();
+    const Output chosen = cond(
+        p,
+        [&] {
+          NodeSpec in_body = read;
+          in_body.inputs = {inside};
+          return g.add(std::move(in_body)).output();
+        },
+        [&] { return -one; });
+    PlacedSession s(g, place);
+    s->run({}, assigned);
+    s->run({raised}, {count});
+    const auto check_all = [&](Session& of) {
+      std::map<std::string, float> values;
+      for (const auto& [name, value] : of.variables()) values[name] = value.item<float>();
+      CHECK(values == std::map<std::string, float>{{"behind", 2}, {"counted", 2}, {"inside", 1}});
+    };
+    check_all(*s);
+    s->save(file.path);
+    const std::string job = s->save_job(file.directory + "/job");
+    s->run({raised}, {count});
+    s->restore(file.path);
+    check_all(*s);
+    CHECK(s->run({raised})[0].item<float>() == 3);
+    s.destroy();
+    PlacedSession later(g, place);
+    later->restore_job(file.directory + "/job");
+    check_all(*later);
+    CHECK(later->run({chosen}, {}, {{p, Tensor::scalar(true)}})[0].item<float>() == 1);
+    CHECK(later->run({raised})[0].item<float>() == 3);
+    std::filesystem::remove_all(file.directory + "/job");
+  }
+}
