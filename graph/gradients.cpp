@@ -8,6 +8,7 @@
 #include "graph/control/functions/body.hpp"
 #include "graph/control/functions/calls.hpp"
 #include "graph/control/functions/ops.hpp"
+#include "graph/control/gradients/gradients.hpp"
 #include "graph/detail/partial_gradient.hpp"
 #include "graph/node_query.hpp"
 
@@ -120,6 +121,7 @@ class Backprop {
     auto scope = g_.with_scope("gradients");
     reach_from_xs();
     reach_from_ys();
+    TROUPE_TRY(check_calls());
     TROUPE_TRY(seed());
     for (NodeId id = NodeId(end_); id-- > 0;)
       if (reached_[id] && leads_[id]) TROUPE_TRY(differentiate(id));
@@ -206,6 +208,14 @@ class Backprop {
     for (NodeId id = NodeId(end_); id-- > 0;)
       if (leads_[id])
         for (Port p : g_.node(id).inputs) leads_[p.node] = true;
+  }
+
+  // Where no function is being differentiated yet.
+  Status check_calls() const {
+    for (NodeId id = 0; id < end_ && !g_.is_tape(); ++id)
+      if (reached_[id] && leads_[id] && role_of(g_.node(id), g_.registry()) == Role::call)
+        TROUPE_TRY(check_gradient_size(g_.root(), g_.node(id)));
+    return ok_status();
   }
 
   // The gradients that come from outside: given, or ones.

@@ -657,3 +657,31 @@ TEST_CASE("branches are lowered in the paper's words, with a pivot for what take
   CHECK(control_of(graph, "cond/result") == std::vector<std::string>{"cond/pivot_0"});
   CHECK(step.targets.empty());  // nothing has an effect
 }
+
+TEST_CASE("gradients of functions that would be more than there is time for are refused") {
+  const auto gradient = [](int levels, int calls) {
+    GraphBuilder g(sample::ops());
+    std::string inner = square(g)->body->body()->function;
+    for (int level = 0; level < levels; ++level) {
+      Body body(g, "f", {kHere, 30});
+      Output x = value_or_throw(body.argument({DType::f32, PartialShape::scalar()}, "x"));
+      for (int i = 0; i < calls; ++i) x = call(g, inner, {x}).output();
+      throw_if_error(body.returns({x}));
+      inner = value_or_throw(body.finish())->body->body()->function;
+    }
+    const Output x = scalar(g, "x"), y = call(g, inner, {x}).output();
+    const std::size_t nodes = g.def().nodes.size(), functions = g.def().functions.size();
+    const Status status = gradients(std::vector{y}, std::vector{x}).status();
+    if (!status.ok()) {
+      CHECK(status.code() == Code::resource_exhausted);
+      CHECK(status.text().find("functions_test.cpp:20") != std::string::npos);
+      CHECK(g.def().nodes.size() == nodes);
+      CHECK(g.def().functions.size() == functions);
+    }
+    return status;
+  };
+  CHECK(gradient(3, 2).ok());
+  CHECK(gradient(20, 1).ok());
+  CHECK(gradient(40, 2).message().find("a copy of each function") != std::string::npos);
+  CHECK(gradient(3000, 1).message().find("deep") != std::string::npos);
+}

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "graph/control/functions/body.hpp"
 #include "graph/control/functions/ops.hpp"
@@ -59,6 +60,83 @@ std::vector<std::size_t> flows_to(std::vector<Tape>& tapes) {
 }
 
 }  // namespace
+
+namespace {
+
+constexpr std::size_t kMostCopied = std::size_t{1} << 17;  // nodes
+constexpr std::size_t kDeepestCalls = 500;
+
+// The nodes of functions with a copy of what they call for each call, and how deep these calls are.
+// What calls itself is copied once.
+class GradientSize {
+ public:
+  struct Size {
+    std::size_t nodes = 0, depth = 0;
+    bool done = false;
+  };
+
+  explicit GradientSize(GraphBuilder& root) : root_(root) {}
+
+  // Without recursion: functions of a file may call each other as deep as they like.
+  Size of(const std::string& first) {
+    std::vector<std::string> open{first};
+    while (!open.empty()) {
+      const std::string name = open.back();
+      const FunctionRecord* record = root_.function(name);
+      auto [at, fresh] = known_.try_emplace(name);
+      if (!record || at->second.done) {
+        open.pop_back();
+      } else if (fresh) {
+        each_called(*record, [&](const std::string& called) {
+          if (!known_.contains(called)) open.push_back(called);
+        });
+      } else {
+        open.pop_back();
+        Size size{record->body->def().nodes.size(), 1, true};
+        each_called(*record, [&](const std::string& called) {
+          const Size& inner = known_[called];
+          size.nodes = std::min(size.nodes + inner.nodes, kMostCopied + 1);
+          size.depth = std::max(size.depth, inner.depth + 1);
+        });
+        at->second = size;
+      }
+    }
+    return known_[first];
+  }
+
+ private:
+  template <class F>
+  void each_called(const FunctionRecord& record, F f) const {
+    for (const NodeDef& node : record.body->def().nodes)
+      if (role_of(node, root_.registry()) == Role::call)
+        for (const std::string& name : functions_of(node)) f(name);
+  }
+
+  GraphBuilder& root_;
+  std::unordered_map<std::string, Size> known_;
+};
+
+}  // namespace
+
+Status check_gradient_size(GraphBuilder& root, const NodeDef& call) {
+  GradientSize sizes(root);
+  for (const std::string& name : functions_of(call)) {
+    const GradientSize::Size size = sizes.of(name);
+    if (size.nodes > kMostCopied)
+      return in_node(
+          resource_exhausted("the gradient of '" + name + "' would be made of more than " +
+                             std::to_string(kMostCopied) +
+                             " nodes, with a copy of each function for each call of it"),
+          call);
+    if (size.depth > kDeepestCalls)
+      return in_node(resource_exhausted("the gradient of '" + name +
+                                        "': functions call each other "
+                                        "more than " +
+                                        std::to_string(kDeepestCalls) + " deep"),
+                     call);
+  }
+  return ok_status();
+}
 
 std::vector<Output> call_gradient(GradContext& c) {
   const NodeDef node = c.node();

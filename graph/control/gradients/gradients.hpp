@@ -39,4 +39,8 @@ std::vector<Output> call_gradient(GradContext& c);
 // The GradFn of While.
 std::vector<Output> loop_gradient(GradContext& c);
 
+// resource_exhausted, naming the call, if its gradient would take more nodes than there is time
+// for: a gradient function is made for each call in a function, and so for each way to get there.
+Status check_gradient_size(GraphBuilder& root, const NodeDef& call);
+
 }  // namespace troupe
