@@ -171,6 +171,7 @@ Expected<NodeDef> GraphBuilder::make_node(const OpInfo& op, NodeSpec& spec) {
   node.name = frame().prefix + (spec.name.empty() ? spec.op : spec.name);
   if (!valid_node_name(node.name))
     return invalid_argument(spec.op + ": " + quoted(node.name) + " is no node name");
+  TROUPE_TRY(detail::check_name_of_program(node.name));
   node.attrs = spec.attrs;
   node.site = spec.site.known() ? spec.site : frame().site;
   TROUPE_TRY(node.device, detail::device_over(frame().device, spec.device));
@@ -342,7 +343,11 @@ GraphBuilder::Guard GraphBuilder::push(Frame frame) {
 GraphBuilder::Guard GraphBuilder::with_scope(std::string_view name, const char* file, int line) {
   if (open_) return open_->with_scope(name, file, line);
   Frame next = frame();
-  if (name.empty() || name.ends_with('/')) {
+  const bool whole = name.empty() || name.ends_with('/');
+  if (whole || next.prefix.empty())
+    if (Status s = detail::check_name_of_program(name); !s.ok())
+      throw Error(s.at(Site::here(file, line)));
+  if (whole) {
     next.prefix = name;
   } else {
     std::string full = next.prefix + std::string(name);

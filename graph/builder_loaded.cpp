@@ -6,6 +6,7 @@
 #include "core/name.hpp"
 #include "graph/builder.hpp"
 #include "graph/control/functions/body.hpp"
+#include "graph/detail/node_check.hpp"
 #include "graph/detail/suggest.hpp"
 #include "graph/import.hpp"
 #include "graph/known_values.hpp"
@@ -31,6 +32,8 @@ bool is_initializer(const GraphDef& graph, const NodeDef& node) {
 GraphBuilder::GraphBuilder(const OpRegistry& registry, GraphDef graph)
     : GraphBuilder(registry, graph.seed) {
   def_ = value_or_throw(import_graph(std::move(graph), registry));
+  for (const NodeDef& node : def_.nodes)
+    if (Status s = detail::check_name_of_program(node.name); !s.ok()) throw Error(in_node(s, node));
   index_nodes();
   std::unordered_set<NodeId> begun;  // variables: later assignments may have such names, too
   for (NodeId id = 0; id < def_.nodes.size(); ++id)

@@ -1,5 +1,5 @@
 // Graphs from outside. Nothing of them is believed: whatever values the nodes are, the result is a
-// graph that a builder could have made, or an error.
+// graph that a builder could have made, but for names that begin with a dot, or an error.
 #pragma once
 
 #include <string>

@@ -1,5 +1,8 @@
 #include "actors/client/shipped_graph.hpp"
 
+#include <fmt/format.h>
+
+#include <string_view>
 #include <unordered_map>
 
 #include "graph/node_query.hpp"
@@ -14,6 +17,15 @@ Expected<Op> try_assign(GraphBuilder& beside, const NodeDef& variable,
   TROUPE_TRY(Op fed, beside.try_add({.op = "Placeholder",
                                      .attrs = {{"T", value.dtype}, {"shape", value.shape}}}));
   return beside.try_add({.op = "Assign", .inputs = {handle.output(), fed.output()}});
+}
+
+// The name of node `k` of an insertion that has to do with a node of the client: ".save3/NAME", or
+// with what there is room for of a long name.
+std::string own_name(std::string_view kind, std::size_t insertion, const std::string& name,
+                     std::size_t k) {
+  constexpr std::size_t kMost = 900;
+  if (name.size() <= kMost) return fmt::format(".{}{}/{}", kind, insertion, name);
+  return fmt::format(".{}{}/{}_{}", kind, insertion, name.substr(0, kMost), k);
 }
 
 // The device that the graph requests for a resource, at its handle or at a node that takes it.
@@ -109,7 +121,7 @@ Expected<CompileRequest> ShippedGraph::add_assignments(const std::vector<Assigne
     if (!assign.ok()) return assign.status().in("restoring '" + value.name + "'");
     NodeDef write = beside.node(assign->node());
     NodeDef feed = beside.node(write.inputs[1].node);
-    // Programs cannot use names that begin with a dot.
+    // A builder gives nobody else a name that begins with a dot.
     write.name = ".restore" + std::to_string(insertions_.size()) + "/" +
                  std::to_string(request.targets.size());
     feed.name = write.name + "_value";
@@ -161,7 +173,7 @@ Expected<std::string> ShippedGraph::read_of(NodeId id) {
                                       .inputs = {handle.output()},
                                       .attrs = {{"T", variable.attrs.at("T")}}}));
   NodeDef node = beside.node(read.node());
-  node.name = ".read" + std::to_string(insertions_.size()) + "/" + variable.name;
+  node.name = own_name("read", insertions_.size(), variable.name, 0);
   node.inputs = {{shipped(id), 0}};
   node.site = variable.site;
   const NodeId number = NodeId(size());
@@ -180,7 +192,7 @@ Status ShippedGraph::add_saves(const std::vector<NodeId>& handles, CompileReques
     TROUPE_TRY(Op handle, beside.try_add({.op = resource.op, .attrs = resource.attrs}));
     TROUPE_TRY(Op save, beside.try_add({.op = "SaveResource", .inputs = {handle.output()}}));
     NodeDef node = beside.node(save.node());
-    node.name = ".save" + std::to_string(insertions_.size()) + "/" + resource.name;
+    node.name = own_name("save", insertions_.size(), resource.name, own.nodes.size());
     node.inputs = {{shipped(id), 0}};
     node.device = device_of(graph_, id);
     node.site = resource.site;
@@ -208,8 +220,8 @@ Status ShippedGraph::add_loads(const std::vector<NodeId>& handles, CompileReques
                beside.try_add({.op = "LoadResource", .inputs = {handle.output(), fed.output()}}));
     NodeDef node = beside.node(load.node());
     NodeDef feed = beside.node(fed.node());
-    node.name = ".load" + std::to_string(insertions_.size()) + "/" + resource.name;
-    feed.name = node.name + "_state";
+    node.name = own_name("load", insertions_.size(), resource.name, own.nodes.size());
+    feed.name = own_name("state", insertions_.size(), resource.name, own.nodes.size());
     node.inputs = {{shipped(id), 0}, {NodeId(size() + own.nodes.size()), 0}};
     node.device = device_of(graph_, id);
     feed.site = node.site = resource.site;

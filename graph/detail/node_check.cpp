@@ -219,6 +219,12 @@ std::string input_label(const OpInfo& op, const AttrMap& attrs, int i) {
   return "input " + std::to_string(i);
 }
 
+Status check_name_of_program(std::string_view name) {
+  if (!name.starts_with('.')) return ok_status();
+  return invalid_argument(quoted(name) +
+                          " begins with a dot, as only the names of nodes that a session adds do");
+}
+
 Status check_site(const Site& site) {
   constexpr std::size_t kMaxFile = 4096;
   const bool printable = std::none_of(site.file.begin(), site.file.end(), [](char c) {

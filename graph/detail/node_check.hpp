@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/function_ref.hpp"
@@ -27,6 +28,10 @@ std::string input_label(const OpInfo& op, const AttrMap& attrs, int i);
 // names what feeds input i in them.
 Status check_node(const OpInfo& op, NodeDef& node, std::span<const InferenceContext::Input> inputs,
                   FunctionRef<std::string(int)> producer);
+
+// That a program may give a node this name: those that begin with a dot are for what a session adds
+// to its graph.
+Status check_name_of_program(std::string_view name);
 
 // Errors show it: its file's name is text, and not long.
 Status check_site(const Site& site);

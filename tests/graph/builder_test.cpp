@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "graph/import.hpp"
 #include "tests/graph/sample_ops.hpp"
 
 namespace troupe {
@@ -206,6 +207,22 @@ TEST_CASE("a composite that fails leaves nothing behind") {
   CHECK(g.find("Broken/Square").empty());
   auto scope = g.with_scope("Broken");
   CHECK(g.add("Square", {a}).name() == "Broken/Square");  // the names are free again
+}
+
+TEST_CASE("names that begin with a dot are for nodes of sessions") {
+  GraphBuilder g(sample::ops());
+  Output x = placeholder(g, "x", {2});
+  const Status status = g.try_add({.op = "Neg", .inputs = {x}, .name = ".restore0/0"}).status();
+  CHECK(status.code() == Code::invalid_argument);
+  CHECK(status.message().find("begins with a dot") != std::string::npos);
+  CHECK_THROWS_AS((void)g.with_scope(".restore0"), Error);
+  CHECK_THROWS_AS((void)g.with_scope(".restore0/"), Error);
+  auto scope = g.with_scope("a");
+  CHECK(g.try_add({.op = "Neg", .inputs = {x}, .name = ".b"}).ok());  // "a/.b"
+  GraphDef def = g.def();
+  def.nodes[1].name = ".save_shards0/folder";
+  CHECK_THROWS_AS(GraphBuilder(sample::ops(), def), Error);
+  CHECK(import_graph(def, sample::ops()).ok());  // as a session sends it
 }
 
 TEST_CASE("a loop is closed by a value that keeps its type and shape") {

@@ -381,7 +381,11 @@ void run_mutations(std::uint64_t first, std::uint64_t last) {
       continue;
     }
     ++good;
-    check_as_built(*imported);
+    const auto of_session = [](const NodeDef& node) { return node.name.starts_with('.'); };
+    if (std::any_of(imported->nodes.begin(), imported->nodes.end(), of_session))
+      CHECK_THROWS_AS(check_as_built(*imported), Error);
+    else
+      check_as_built(*imported);
     auto again = import_graph(*imported, sample::ops());
     REQUIRE(again.ok());
     CHECK(same(*again, *imported));

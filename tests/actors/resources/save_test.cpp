@@ -158,3 +158,36 @@ TEST_CASE("variables that are read behind others, in functions or by updates alo
     std::filesystem::remove_all(file.directory + "/job");
   }
 }
+
+TEST_CASE("a session saves what has the longest name there is, and runs on") {
+  const SavedFile file;
+  Graph g;
+  const std::string longest(1024, 'v');
+  const auto named = [&](const char* op, AttrMap attrs, char last) {
+    std::string name = longest;
+    name.back() = last;
+    return g.add(NodeSpec{.op = op, .attrs = std::move(attrs), .name = name}).output();
+  };
+  const Output one = constant(g, 1.0f);
+  const Output v = named("Variable", {{"T", DType::f32}, {"shape", PartialShape{}}}, 'a');
+  const AttrMap of_queue{{"types", std::vector<DType>{DType::f32}},
+                         {"shapes", std::vector<PartialShape>{PartialShape{}}},
+                         {"capacity", std::int64_t{4}}};
+  const Output p = named("FIFOQueue", of_queue, 'b'), q = named("FIFOQueue", of_queue, 'c');
+  // Nodes of the session's own have names that are made of these.
+  const Output r = fifo_queue(g, {DType::f32}, {.shapes = {PartialShape{}}});
+  g.add(NodeSpec{.op = "FIFOQueue", .attrs = of_queue, .name = g.node(r.node()).name + "_state"});
+  const Op assign = g.add(NodeSpec{.op = "Assign", .inputs = {v, one}});
+  const Op add = g.add(NodeSpec{.op = "AssignAdd", .inputs = {v, one}});
+  const Op put = enqueue(p, {one}), other = enqueue(q, {one});
+  Session s(g, one_thread());
+  s.run({}, {assign});
+  s.run({}, {add, put, other});
+  s.save(file.path);
+  s.save_job(file.directory + "/job");
+  CHECK(s.run({one})[0].item<float>() == 1);
+  Session later(g, one_thread());
+  later.restore_job(file.directory + "/job");
+  CHECK(later.run({dequeue(p, {DType::f32})[0]})[0].item<float>() == 1);
+  CHECK(later.variables().at(0).second.item<float>() == 2);
+}
