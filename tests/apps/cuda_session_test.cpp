@@ -65,6 +65,45 @@ TEST_CASE("a program has the same bits with a GPU beside the CPU") {
   }
 }
 
+TEST_CASE("shapes are checked on a GPU, and in its loops, without a copy to the host") {
+  for (const char* fake : {"", "delay_us=200,seed=3,order=5"}) {
+    const Emulated emulated(fake);
+    Graph g;
+    const Output x = placeholder<float>(g, {6}, "x"), s = placeholder<std::int64_t>(g, {-1}, "s");
+    const Output list = constant(g, Shape{2}, {std::int64_t{2}, std::int64_t{3}});
+    Output inferred, ensured, looped;
+    {
+      auto there = g.with_device("/job:worker/task:0/cuda:0");
+      inferred = relu(reshape(x * 2.0f, list));
+      ensured = ensure_same_shape(reshape(x, s), x) + 1.0f;
+      looped = std::get<1>(while_loop(
+          std::tuple{constant(g, 0), x}, [&](Output i, Output) { return i < 3; },
+          [&](Output i, Output v) {
+            return std::tuple{i + 1, reshape(v * 0.5f, s)};
+          }));
+    }
+    Cluster cluster = with_gpu(true);
+    cluster.soft_placement = false;
+    Session session(g, cluster);
+    Tensor six = value_or_throw(Tensor::make(DType::f32, {6}));
+    for (int i = 0; i < 6; ++i) six.mutable_data<float>()[i] = float(i);
+    const auto dims = [](std::vector<std::int64_t> all) {
+      return Tensor::of<std::int64_t>({std::int64_t(all.size())}, all);
+    };
+    const auto made = session.run({inferred}, {}, {{x, six}, {list, dims({2, 3})}});
+    CHECK(made[0].span<float>()[5] == 10);
+    CHECK(
+        contains(session.try_run({inferred}, {}, {{x, six}, {list, dims({3, 2})}}).status().text(),
+                 "should be [2,3]"));
+    const auto all = session.run({ensured, looped}, {}, {{x, six}, {s, dims({6})}});
+    CHECK(all[0].span<float>()[5] == 6);
+    CHECK(all[1].span<float>()[4] == 0.5f);
+    for (const Output& y : {ensured, looped})
+      CHECK(session.try_run({y}, {}, {{x, six}, {s, dims({2, 3})}}).status().code() ==
+            Code::invalid_argument);
+  }
+}
+
 TEST_CASE("replicas count in integers on a GPU, and sum and scan what nearly leaves the range") {
   for (const bool gpu : {false, true}) {
     CAPTURE(gpu);

@@ -136,7 +136,8 @@ TROUPE_OPS(debug) {
          .cheap = true,
          .doc = "y = x; fails the run if x does not have the shape `shape`, in which dimensions "
                 "may be unknown. Shape inference gives y this shape."})
-      .cpu(make_kernel<EnsureShape>);
+      .cpu(make_kernel<EnsureShape>)
+      .cuda(make_kernel<EnsureShape>, kPlainTypes);
   r.add({.name = "EnsureSameShape",
          .in = {"x", "like: Tlike"},
          .out = {"y"},
@@ -148,7 +149,8 @@ TROUPE_OPS(debug) {
          .doc = "y = x; fails the run if the shapes of x and like differ, even if one could be "
                 "broadcast to the other. Shape inference gives y the shape of like. No gradient "
                 "flows to like."})
-      .cpu(kernel<ensure_same_shape>);
+      .cpu(kernel<ensure_same_shape>)
+      .cuda(kernel<ensure_same_shape>, kPlainTypes);
   r.add({.name = std::string(kEnsuredOp),
          .in = {"x"},
          .out = {"y"},
@@ -158,5 +160,6 @@ TROUPE_OPS(debug) {
          .grad = pass_gradient,
          .cheap = true,
          .doc = "EnsureShape for a value of a function, added by lowering; `message` names it."})
-      .cpu(make_kernel<EnsureShape>);
+      .cpu(make_kernel<EnsureShape>)
+      .cuda(make_kernel<EnsureShape>, kPlainTypes);
 }

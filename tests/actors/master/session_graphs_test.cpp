@@ -111,6 +111,29 @@ TEST_CASE("a task is sent the nodes that it does not have") {
   }
 }
 
+TEST_CASE("what checks the shape that a fed value leads to is on the GPU that has made it") {
+  Shipped client;
+  SessionGraphs graphs(ops::builtin());
+  const char* gpu = "/job:worker/task:0/cuda:0";
+  Output x = placeholder<float>(client.g, {6}, "x");
+  Output s = constant(client.g, Shape{2}, {std::int64_t{2}, std::int64_t{3}}), y;
+  {
+    auto there = client.g.with_device(gpu);
+    y = relu(reshape(x, s));
+  }
+  REQUIRE(graphs.extend(client.next()).ok());
+  SessionGraphs::Work work = client.work(y, 0);
+  for (const Output& fed : {x, s})
+    work.request.feeds.push_back({client.g.node(fed.node()).name, 0, false});
+  work.target.devices.push_back({*DeviceName::parse(gpu), MemorySpace::device});
+  work.target.soft_placement = false;
+  const CompiledStepDraft draft = graphs.compile(work);
+  REQUIRE_MESSAGE(draft.status.ok(), draft.status.text());
+  for (const Plan& plan : draft.graph.plans)
+    for (const PlanInfo& node : plan.info)
+      if (node.def.op == "_EnsureShape") CHECK(plan.device == gpu);
+}
+
 TEST_CASE("a loop that is closed after a step was compiled runs in the next ones") {
   Shipped client;
   SessionGraphs graphs(ops::builtin());
