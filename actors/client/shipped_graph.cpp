@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <unordered_map>
 
@@ -164,22 +166,27 @@ Expected<CompileRequest> ShippedGraph::add_checks(const std::vector<NodeId>& han
   return request;
 }
 
-Expected<std::string> ShippedGraph::read_of(NodeId id) {
-  if (const auto known = reads_.find(id); known != reads_.end()) return known->second.name;
+Status ShippedGraph::add_reads(const std::vector<NodeId>& handles) {
   GraphBuilder beside(graph_.registry(), graph_.def().seed);
-  const NodeDef& variable = graph_.node(id);
-  TROUPE_TRY(Op handle, beside.try_add({.op = "Variable", .attrs = variable.attrs}));
-  TROUPE_TRY(Op read, beside.try_add({.op = "ReadVariable",
-                                      .inputs = {handle.output()},
-                                      .attrs = {{"T", variable.attrs.at("T")}}}));
-  NodeDef node = beside.node(read.node());
-  node.name = own_name("read", insertions_.size(), variable.name, 0);
-  node.inputs = {{shipped(id), 0}};
-  node.site = variable.site;
-  const NodeId number = NodeId(size());
-  const Read& added = reads_[id] = {node.name, number};
-  insert({NodeId(graph_.def().nodes.size()), {std::move(node)}});
-  return added.name;
+  Own own{NodeId(graph_.def().nodes.size()), {}};
+  std::map<NodeId, Read> added;
+  for (const NodeId id : handles) {
+    if (reads_.contains(id) || added.contains(id)) continue;
+    const NodeDef& variable = graph_.node(id);
+    TROUPE_TRY(Op handle, beside.try_add({.op = "Variable", .attrs = variable.attrs}));
+    TROUPE_TRY(Op read, beside.try_add({.op = "ReadVariable",
+                                        .inputs = {handle.output()},
+                                        .attrs = {{"T", variable.attrs.at("T")}}}));
+    NodeDef node = beside.node(read.node());
+    node.name = own_name("read", insertions_.size(), variable.name, own.nodes.size());
+    node.inputs = {{shipped(id), 0}};
+    node.site = variable.site;
+    added[id] = {node.name, NodeId(size() + own.nodes.size())};
+    own.nodes.push_back(std::move(node));
+  }
+  reads_.merge(added);
+  if (!own.nodes.empty()) insert(std::move(own));
+  return ok_status();
 }
 
 Status ShippedGraph::add_saves(const std::vector<NodeId>& handles, CompileRequest& request) {
@@ -240,9 +247,11 @@ Expected<CompileRequest> ShippedGraph::add_shard_saves(const std::vector<ShardSa
                                                        bool refuse_nan) {
   const auto key = std::pair(saves, refuse_nan);
   if (const auto known = shard_saves_.find(key); known != shard_saves_.end()) return known->second;
+  std::vector<NodeId> unread;
   for (const ShardSave& save : saves)
-    for (const NodeId id : save.reads)
-      if (graph_.node(id).op == "Variable") TROUPE_TRY(read_of(id).status());
+    std::copy_if(save.reads.begin(), save.reads.end(), std::back_inserter(unread),
+                 [&](NodeId id) { return graph_.node(id).op == "Variable"; });
+  TROUPE_TRY(add_reads(unread));
   GraphBuilder beside(graph_.registry(), graph_.def().seed);
   CompileRequest request;
   Own own{NodeId(graph_.def().nodes.size()), {}};

@@ -68,9 +68,11 @@ class ShippedGraph {
   // Adds nodes that do so and assign the values: the targets. Errors as of add_assignments().
   Expected<CompileRequest> add_shard_restores(const std::vector<ShardRestore>& restores);
 
-  // The name of a node that reads a variable (a handle of the client's graph) and waits for no
-  // other: added at the first call.
-  Expected<std::string> read_of(NodeId handle);
+  // Adds nodes, once per variable, that read these variables (handles of the client's graph) and
+  // wait for no others.
+  Status add_reads(const std::vector<NodeId>& handles);
+  // The name of that node. REQUIRES: it was added.
+  const std::string& read_of(NodeId handle) const { return reads_.at(handle).name; }
 
   // Adds nodes, once per resource, that save these resources (handles of the client's graph), and
   // their results as further fetches to the request, in order.

@@ -187,21 +187,23 @@ Expected<JobState> read_state(const std::shared_ptr<SessionCore>& core,
                               const std::vector<NamedHandle>& resources) {
   CompileRequest request;
   std::vector<std::string> names;
+  std::vector<NodeId> unread;
+  for (const VariableRead& each : variables)
+    if (each.read == each.variable)
+      unread.push_back(NodeId(each.variable - core->graph.def().nodes.data()));
+  std::unique_lock lock(core->mutex);
+  TROUPE_TRY(core->shipping.add_reads(unread));
+  auto next = unread.begin();
   for (const VariableRead& each : variables) {
     names.push_back(state_name(*each.variable));
-    request.fetches.push_back({each.read->name, 0, false});
-    if (each.read != each.variable) continue;
-    std::lock_guard lock(core->mutex);
-    const NodeId handle = NodeId(each.variable - core->graph.def().nodes.data());
-    TROUPE_TRY(request.fetches.back().node, core->shipping.read_of(handle));
+    const bool own = each.read == each.variable;
+    request.fetches.push_back({own ? core->shipping.read_of(*next++) : each.read->name, 0, false});
   }
+  std::vector<NodeId> handles;
+  for (const NamedHandle& each : resources) handles.push_back(each.node);
+  TROUPE_TRY(core->shipping.add_saves(handles, request));
+  lock.unlock();
   JobState state;
-  if (!resources.empty()) {
-    std::vector<NodeId> handles;
-    for (const NamedHandle& each : resources) handles.push_back(each.node);
-    std::lock_guard lock(core->mutex);
-    TROUPE_TRY(core->shipping.add_saves(handles, request));
-  }
   if (request.fetches.empty()) return state;
   TROUPE_TRY(CallResult result,
              run_single(core, std::move(request), {}, RunFor::session, /*only_reads=*/true));
