@@ -27,7 +27,7 @@ struct Registered {
 // Sent in the transport's hello. `process` is 0 to the master, which assigns the numbers. Sender:
 // any worker. Receiver: master, or a worker with a lower number.
 struct Join {
-  std::uint32_t version = 4;  // of this protocol; others are refused
+  std::uint32_t version = 5;  // of this protocol; others are refused
   ProcessId process = 0;
   std::uint64_t incarnation = 0;  // random, new per process start
   std::string job;

@@ -25,6 +25,9 @@ enum class Receiver : std::uint8_t {
 //   Sender kSender, Receiver kReceiver   a peer that breaks them is closed
 //   bool kShortWork                      for an actor: its handler may run on the thread that
 //                                        delivers the message, which also sends heartbeats
+//   bool kBulk                           optional: it may be long, and others overtake it on the
+//   way;
+//                                        messages with it keep their order
 //   fields(auto& m)                      a tuple of references to all fields, by which it is
 //                                        written and read (detail/words.hpp)
 //   speaker(const Type&)                 optional, for a message that names its sender: a ProcessId

@@ -76,6 +76,18 @@ using WireMessage = decltype(detail::any_message(std::make_index_sequence<kMessa
 template <class M>
 using MessageRules = MessageAt<detail::number_of<M>()>;
 
+// Whether others overtake it (message.hpp).
+template <class M>
+inline constexpr bool kIsBulk = [] {
+  if constexpr (requires { MessageRules<M>::kBulk; })
+    return MessageRules<M>::kBulk;
+  else
+    return false;
+}();
+inline bool is_bulk(const WireMessage& message) {
+  return std::visit([]<class M>(const M&) { return kIsBulk<M>; }, message);
+}
+
 // The messages from that sender to actors, as a tuple of types.
 template <Sender sender>
 using ToActors = decltype(detail::to_actors<sender>(std::make_index_sequence<kMessages>{}));

@@ -8,9 +8,9 @@
 
 namespace troupe {
 
-MessagePart message_part(std::span<const std::byte> message, std::size_t offset) {
+MessagePart message_part(std::span<const std::byte> message, std::size_t offset, bool bulk) {
   auto bytes = message.subspan(offset, std::min(kMessagePart, message.size() - offset));
-  return {message.size(), offset, {bytes.begin(), bytes.end()}};
+  return {message.size(), offset, {bytes.begin(), bytes.end()}, bulk};
 }
 
 std::uint64_t tensor_bytes(const WireMessage& message) {

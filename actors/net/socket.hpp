@@ -30,6 +30,8 @@ Expected<Descriptor> start_connect(
     const Address& to);  // ends with writability; then connect_result
 Status connect_result(int fd);
 void tune(int fd);
+// What is written waits here rather than in the kernel, so that what is urgent can overtake it.
+void keep_little_unsent(int fd);
 // Whether the addresses of both ends of a connected socket are loopback.
 bool between_loopbacks(int fd);
 Address local_address(int fd);

@@ -94,7 +94,8 @@ void TcpTransport::allow_silence(PeerId peer, std::function<bool()> stopped) {
   });
 }
 
-Status TcpTransport::send_control(PeerId peer, std::span<const ByteView> pieces) {
+template <class Frame>
+Status TcpTransport::send_message(PeerId peer, std::span<const ByteView> pieces) {
   auto route = routes_.find(peer);
   if (!route) return unavailable(fmt::format("peer {} is not up", peer));
   std::uint64_t size = 0;
@@ -102,8 +103,16 @@ Status TcpTransport::send_control(PeerId peer, std::span<const ByteView> pieces)
   if (size > route->control_bytes)
     return resource_exhausted(fmt::format("a control message of {} bytes; the peer accepts {}",
                                           size, route->control_bytes));
-  route->control->send(control_frame(FrameType::message, pieces));
+  route->control->send(Frame{control_frame(FrameType::message, pieces)});
   return {};
+}
+
+Status TcpTransport::send_control(PeerId peer, std::span<const ByteView> pieces) {
+  return send_message<std::vector<std::byte>>(peer, pieces);
+}
+
+Status TcpTransport::send_bulk(PeerId peer, std::span<const ByteView> pieces) {
+  return send_message<BulkFrame>(peer, pieces);
 }
 
 Status TcpTransport::send_tensor(PeerId peer, const TensorHeader& header, Buffer bytes,

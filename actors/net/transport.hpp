@@ -88,7 +88,7 @@ class TransportHandler {
   // (connect), the Status given to close() here or there, data_loss (checksum), invalid_argument
   // (malformed).
   virtual void peer_down(PeerId peer, Status why) = 0;
-  // One message, in the order sent. The buffer holds exactly its bytes.
+  // One message, in the order sent; bulk messages in theirs. The buffer holds exactly its bytes.
   virtual void control(PeerId peer, Buffer message) = 0;
   // Returns memory of at least header.bytes for a tensor, before any of its bytes are read; an
   // empty Buffer will do for 0 bytes. Check the size here: this is the only place where a peer's
@@ -123,8 +123,8 @@ struct TransportLimits {
 
 // Sends to peers. All methods may be called from any thread (in memory: from its one thread), and
 // none waits for the network except to resolve names. Nothing is dropped silently: what was
-// accepted for a peer is delivered in order or the peer goes down. The transport owns its threads;
-// it is destroyed after shutdown(), before its handler.
+// accepted for a peer is delivered, in order, or the peer goes down. The transport owns its
+// threads; it is destroyed after shutdown(), before its handler.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -154,6 +154,10 @@ class Transport {
   // Queues one message made of the pieces, which are copied. unavailable: the peer is not up;
   // resource_exhausted: longer than the peer accepts.
   virtual Status send_control(PeerId peer, std::span<const ByteView> pieces) = 0;
+  // As send_control, for a message that may take long to arrive and that nobody waits for
+  // meanwhile: control messages sent later overtake it. It overtakes none, and bulk messages keep
+  // their order.
+  virtual Status send_bulk(PeerId peer, std::span<const ByteView> pieces) = 0;
   // Queues header.bytes bytes of `bytes` from `offset`; the buffer is held, not copied, until they
   // are sent. It never refuses for lack of room: the caller bounds what is queued, see
   // queued_bytes().
@@ -178,6 +182,9 @@ class Transport {
 
   Status send_control(PeerId peer, ByteView message) {
     return send_control(peer, std::span<const ByteView>(&message, 1));
+  }
+  Status send_bulk(PeerId peer, ByteView message) {
+    return send_bulk(peer, std::span<const ByteView>(&message, 1));
   }
 };
 

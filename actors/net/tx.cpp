@@ -51,8 +51,10 @@ std::uint64_t Tx::sent(std::size_t n) {
 
 bool Tx::fits(std::size_t bytes) const {
   std::uint64_t sum = unsent_;
-  for (const auto& frame : frames_) {
-    if ((sum += frame.size()) > bytes) return false;
+  for (const auto* frames : {&frames_, &bulk_}) {
+    for (const auto& frame : *frames) {
+      if ((sum += frame.size()) > bytes) return false;
+    }
   }
   for (const auto& t : open_) {
     if ((sum += t.tensor.header.bytes - t.sent) > bytes) return false;
@@ -79,13 +81,19 @@ bool Tx::batch_has_room() const {
 // A control frame never comes inside a chunk: control and data use different connections, except
 // for the first frame of a data connection, which is sent before any chunk.
 void Tx::add_frames() {
-  while (!in_chunk_ && !frames_.empty() && batch_has_room()) {
-    held_frames_.push_back(std::move(frames_.front()));
-    frames_.pop_front();
-    ++batch_frames_;
-    batch_payload_ += held_frames_.back().size();
-    add(held_frames_.back().data(), held_frames_.back().size());
+  if (in_chunk_) return;
+  while (!frames_.empty() && batch_has_room()) {
+    batch_payload_ += frames_.front().size();
+    add_frame(frames_);
   }
+  while (!bulk_.empty() && batch_has_room()) add_frame(bulk_);
+}
+
+void Tx::add_frame(std::deque<std::vector<std::byte>>& frames) {
+  held_frames_.push_back(std::move(frames.front()));
+  frames.pop_front();
+  ++batch_frames_;
+  add(held_frames_.back().data(), held_frames_.back().size());
 }
 
 void Tx::open_transfers() {

@@ -22,6 +22,11 @@ inline std::vector<std::byte> control_frame(FrameType type, ByteView payload = {
   return control_frame(type, {&payload, 1});
 }
 
+// A control frame that others may overtake.
+struct BulkFrame {
+  std::vector<std::byte> frame;
+};
+
 // A tensor on its way out: header.bytes bytes of `bytes`, from `offset`.
 struct OutgoingTensor {
   TensorHeader header;
@@ -35,9 +40,9 @@ struct TxOptions {
 };
 
 // One connection's outgoing stream. Owned and used by one thread at a time. Control frames leave
-// first, in order. Up to kMaxOpenTransfers tensors take turns chunk by chunk, so that a small one
-// need not wait for a large one. Checksums are taken when bytes are gathered, shortly before the
-// kernel copies them.
+// first, in order, then bulk frames in theirs. Up to kMaxOpenTransfers tensors take turns chunk by
+// chunk, so that a small one need not wait for a large one. Checksums are taken when bytes are
+// gathered, shortly before the kernel copies them.
 class Tx {
  public:
   explicit Tx(TxOptions options) : options_(options) {}
@@ -47,16 +52,19 @@ class Tx {
   void set_options(TxOptions options) { options_ = options; }
 
   void push(std::vector<std::byte> control_frame) { frames_.push_back(std::move(control_frame)); }
+  void push(BulkFrame bulk) { bulk_.push_back(std::move(bulk.frame)); }
   void push(OutgoingTensor tensor) { waiting_.push_back(std::move(tensor)); }
 
   // The next bytes of the stream: at most kBatchFrames frames or kBatchBytes; the same ones until
   // sent() took them. Empty: nothing to send. Valid until the next call of sent or gather.
   std::span<const iovec> gather();
   // The first n bytes that gather() returned are sent. Returns how many bytes of payload (tensor
-  // bytes, whole control frames) this completed.
+  // bytes, whole control frames; not bulk frames) this completed.
   std::uint64_t sent(std::size_t n);
 
-  bool idle() const { return unsent_ == 0 && frames_.empty() && waiting_.empty() && open_.empty(); }
+  bool idle() const {
+    return unsent_ == 0 && frames_.empty() && bulk_.empty() && waiting_.empty() && open_.empty();
+  }
   // Whether at most `bytes` are left to send.
   bool fits(std::size_t bytes) const;
 
@@ -72,6 +80,7 @@ class Tx {
 
   void build();
   void add_frames();
+  void add_frame(std::deque<std::vector<std::byte>>& frames);
   bool add_chunk();  // part of a chunk; false when the batch or the queue has no more
   void open_transfers();
   void begin_chunk(Transfer& transfer);
@@ -87,7 +96,7 @@ class Tx {
       kBatchFrames * (kDataHeader + kMaxTensorTag + kTrailer + kTiny);
 
   TxOptions options_;
-  std::deque<std::vector<std::byte>> frames_;
+  std::deque<std::vector<std::byte>> frames_, bulk_;
   std::deque<OutgoingTensor> waiting_;
   std::vector<Transfer> open_;
   std::size_t current_ = 0;  // the transfer being sent, or the next one

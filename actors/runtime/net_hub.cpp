@@ -240,8 +240,10 @@ Status NetHub::send(ProcessId to, const WireMessage& message) {
     return resource_exhausted(
         fmt::format("a message of {} bytes to another process, {} are the most", size, limit));
   if (span) span.label = message_label(Span::Kind::send, to, kind_of(message), bytes);
-  if (bytes.size() > kMessagePart) return send_parts(peer, bytes);
-  return transport_->send_control(peer, ByteView(bytes.data(), bytes.size()));
+  const bool bulk = is_bulk(message);
+  if (bytes.size() > (bulk ? kMessagePart : kWholeMessage)) return send_parts(peer, bytes, bulk);
+  const ByteView whole(bytes.data(), bytes.size());
+  return bulk ? transport_->send_bulk(peer, whole) : transport_->send_control(peer, whole);
 }
 
 Status NetHub::send(TaskId to, const WireMessage& message) {
@@ -254,11 +256,12 @@ void NetHub::answer(TaskId from, WireMessage message) {
   dispatch(host_of(from).value_or(0), std::move(message));
 }
 
-Status NetHub::send_parts(PeerId peer, std::span<const std::byte> message) {
+Status NetHub::send_parts(PeerId peer, std::span<const std::byte> message, bool bulk) {
   std::lock_guard lock(sending_parts_);
   for (std::size_t offset = 0; offset < message.size(); offset += kMessagePart) {
-    auto part = encode(message_part(message, offset));
-    TROUPE_TRY(transport_->send_control(peer, ByteView(part.data(), part.size())));
+    const auto bytes = encode(message_part(message, offset, bulk));
+    const ByteView part(bytes.data(), bytes.size());
+    TROUPE_TRY(bulk ? transport_->send_bulk(peer, part) : transport_->send_control(peer, part));
   }
   return ok_status();
 }
@@ -273,7 +276,8 @@ void NetHub::control(PeerId peer, Buffer bytes) {
   if (auto* part = std::get_if<MessagePart>(&*message)) {
     // Workers send each other no control messages.
     std::uint64_t limit = *from == 0 ? kMasterMessage : is_master_ ? kWorkerMessage : 0;
-    auto whole = joiners_[peer].take(*part, limit);
+    Joiners& joiners = joiners_[peer];
+    auto whole = (part->bulk ? joiners.bulk : joiners.others).take(*part, limit);
     if (!whole.ok()) return refuse(peer, whole.status());
     if (!whole->has_value()) return;
     message = decode(**whole);

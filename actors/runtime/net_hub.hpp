@@ -34,7 +34,8 @@ class HubOwner {
   virtual void message(ProcessId from, WireMessage message) = 0;
 };
 
-// Control messages are sent whole, long ones in parts. A feed or fetch larger than kInlineTensor,
+// Control messages are sent whole, long ones in parts. Others overtake bulk ones (message.hpp): a
+// graph on its way does not delay the commits of others. A feed or fetch larger than kInlineTensor,
 // or beyond a total of kInlineTensors, is sent as a separate tensor, and the receiving hub puts it
 // back into the message.
 inline constexpr std::uint64_t kInlineTensor = 64 * 1024;
@@ -113,7 +114,7 @@ class NetHub final : public Hub, public TransportHandler {
   void dispatch(ProcessId from, WireMessage message);
   template <class Actor, class Message>
   void deliver(const Actor& to, Message message, bool short_work);
-  Status send_parts(PeerId peer, std::span<const std::byte> message);
+  Status send_parts(PeerId peer, std::span<const std::byte> message, bool bulk);
   bool may_send(ProcessId from, const WireMessage& message) const;
   bool speaks_for_itself(ProcessId from, const WireMessage& message) const;
   void hold_tensors();
@@ -133,7 +134,10 @@ class NetHub final : public Hub, public TransportHandler {
   // Held while the parts of a message are queued, so that they stay together.
   std::mutex sending_parts_;
   // Partly received messages. Used only by the thread of control() and peer_down().
-  std::unordered_map<PeerId, PartJoiner> joiners_;
+  struct Joiners {
+    PartJoiner bulk, others;
+  };
+  std::unordered_map<PeerId, Joiners> joiners_;
   mutable std::mutex mutex_;
   std::unordered_map<PeerId, ProcessId> processes_;
   std::unordered_map<ProcessId, PeerId> peers_;

@@ -16,6 +16,7 @@ struct MessageAt<22> {
   using Type = ForgetGraph;
   static constexpr Sender kSender = Sender::master;
   static constexpr Receiver kReceiver = Receiver::actor;
+  static constexpr bool kBulk = true;
   static constexpr bool kShortWork = true;
   static auto fields(auto& m) {
     auto& [session] = m;

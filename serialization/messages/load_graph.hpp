@@ -23,6 +23,7 @@ struct MessageAt<3> {
   using Type = LoadGraph;
   static constexpr Sender kSender = Sender::master;
   static constexpr Receiver kReceiver = Receiver::actor;
+  static constexpr bool kBulk = true;
   static constexpr bool kShortWork = false;
   static auto fields(auto& m) {
     auto& [session, version, graph, from] = m;

@@ -44,6 +44,7 @@ struct MessageAt<4> {
   using Type = LoadStep;
   static constexpr Sender kSender = Sender::master;
   static constexpr Receiver kReceiver = Receiver::actor;
+  static constexpr bool kBulk = true;
   static constexpr bool kShortWork = false;
   static auto fields(auto& m) {
     auto& [compiled, session, version, request, devices, fixed, soft_placement, disabled_passes] =

@@ -34,6 +34,7 @@ struct MessageAt<21> {
   using Type = TraceSpans;
   static constexpr Sender kSender = Sender::worker;
   static constexpr Receiver kReceiver = Receiver::membership;
+  static constexpr bool kBulk = true;
   static auto fields(auto& m) {
     auto& [tracks, dropped, last] = m;
     return std::tie(tracks, dropped, last);

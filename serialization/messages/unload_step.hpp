@@ -15,6 +15,7 @@ struct MessageAt<6> {
   using Type = UnloadStep;
   static constexpr Sender kSender = Sender::master;
   static constexpr Receiver kReceiver = Receiver::actor;
+  static constexpr bool kBulk = true;
   static constexpr bool kShortWork = false;
   static auto fields(auto& m) {
     auto& [compiled] = m;

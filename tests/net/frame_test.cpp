@@ -159,6 +159,39 @@ TEST_CASE("a small tensor overtakes a large one") {
   CHECK(sink.tensors[0].tag == "small");
 }
 
+TEST_CASE("bulk messages let others pass and keep their order") {
+  auto push_bulk = [](Tx& tx, const std::string& text) {
+    tx.push(BulkFrame{control_frame(FrameType::message, as_bytes(text))});
+  };
+  Tx tx({});
+  std::vector<std::string> bulk;
+  for (int i = 0; i < 8; ++i) push_bulk(tx, bulk.emplace_back(200'000, char('a' + i)));
+  push_message(tx, "before");
+  CHECK(!tx.fits(1'000'000));
+  RecordingSink sink;
+  Rx rx(kOpenLimits, sink);
+  std::uint64_t counted = 0;
+  for (int i = 0; !tx.idle(); ++i) {
+    std::string portion;
+    for (const iovec& p : tx.gather()) portion.append(static_cast<char*>(p.iov_base), p.iov_len);
+    REQUIRE(!portion.empty());
+    // Also in the middle of a frame: what comes then waits for that frame alone.
+    if (i % 2 == 0) portion.resize(portion.size() / 2);
+    REQUIRE(rx.consume(as_bytes(portion)).ok());
+    counted += tx.sent(portion.size());
+    if (i == 2) push_message(tx, "between");
+  }
+  REQUIRE(sink.messages.size() == bulk.size() + 2);
+  CHECK(sink.messages[0] == "before");
+  auto between = std::find(sink.messages.begin(), sink.messages.end(), "between");
+  CHECK(between < sink.messages.end() - 2);
+  sink.messages.erase(between);
+  sink.messages.erase(sink.messages.begin());
+  CHECK((sink.messages == bulk));
+  // A sender that waits for the others to leave does not wait for bulk messages.
+  CHECK(counted == std::string("beforebetween").size() + 2 * (kControlHeader + kTrailer));
+}
+
 TEST_CASE("any number of queued tensors keeps within the open transfers of the receiver") {
   Tx tx({.chunk_bytes = 10});
   for (int i = 0; i < 100; ++i) tx.push(tensor_of("t", std::string(std::size_t(i), 'x')));

@@ -97,6 +97,14 @@ class MemoryTransport : public Transport, public std::enable_shared_from_this<Me
   }
 
   Status send_control(PeerId peer, std::span<const ByteView> pieces) override {
+    return send_message<std::vector<std::byte>>(peer, pieces);
+  }
+  using Transport::send_bulk;
+  Status send_bulk(PeerId peer, std::span<const ByteView> pieces) override {
+    return send_message<BulkFrame>(peer, pieces);
+  }
+  template <class Frame>
+  Status send_message(PeerId peer, std::span<const ByteView> pieces) {
     auto found = find(peer);
     if (!found.ok()) return found.status();
     std::size_t size = 0;
@@ -104,8 +112,8 @@ class MemoryTransport : public Transport, public std::enable_shared_from_this<Me
     if (size > network_.options_.limits.control_bytes)
       return resource_exhausted(fmt::format("a control message of {} bytes", size));
     auto frame = control_frame(FrameType::message, pieces);
-    std::uint64_t bytes = frame.size();
-    push(*found, kControlLane, std::move(frame), bytes);
+    std::uint64_t bytes = std::is_same_v<Frame, BulkFrame> ? 0 : frame.size();
+    push(*found, kControlLane, Frame{std::move(frame)}, bytes);
     return {};
   }
 

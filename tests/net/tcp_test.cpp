@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <thread>
 
@@ -468,6 +469,33 @@ TEST_CASE("many threads may send to one peer, each in its own order") {
   for (auto& m : p.at_b.copy(p.to_a).messages) {
     int t = m[0] - '0';
     CHECK(m == fmt::format("{} {}", t, next[t]++));
+  }
+}
+
+TEST_CASE("a message overtakes bulk messages that wait for a slow peer") {
+  for (const Security& security : {Security::plaintext(), with_secret(true)}) {
+    std::promise<void> go_on;
+    Pair p(security, {.silence = 60s});
+    REQUIRE(p.up);
+    // The peer takes the first one and no more, until everything else is on its way.
+    p.at_b.on_control = [&, may_go = go_on.get_future().share()](PeerId, const Buffer&) {
+      (void)may_go.wait_for(20s);
+    };
+    constexpr std::size_t kBulk = 256, kBytes = 256u << 10;
+    for (std::size_t i = 0; i < kBulk; ++i) {
+      const std::string text = fmt::format("{:06}", i) + std::string(kBytes, 'b');
+      REQUIRE(p.a->send_bulk(p.to_b, as_bytes(text)).ok());
+    }
+    REQUIRE(p.at_b.wait([&] { return !p.at_b.log(p.to_a).messages.empty(); }));
+    REQUIRE(send_text(*p.a, p.to_b, "urgent").ok());
+    go_on.set_value();
+    REQUIRE(p.at_b.wait([&] { return p.at_b.log(p.to_a).messages.size() == kBulk + 1; }));
+    std::vector<std::string> heard = p.at_b.copy(p.to_a).messages;
+    const auto urgent = std::find(heard.begin(), heard.end(), "urgent");
+    CHECK(urgent - heard.begin() < std::ptrdiff_t(kBulk) / 2);
+    REQUIRE(urgent != heard.end());
+    heard.erase(urgent);
+    for (std::size_t i = 0; i < kBulk; ++i) CHECK(heard[i].substr(0, 6) == fmt::format("{:06}", i));
   }
 }
 

@@ -262,6 +262,8 @@ void Connection::send(std::vector<std::byte> frame) {
   enqueue(std::move(frame), bytes);
 }
 
+void Connection::send(BulkFrame frame) { enqueue(std::move(frame), 0); }
+
 void Connection::send(OutgoingTensor tensor) {
   std::uint64_t bytes = tensor.header.bytes;
   enqueue(std::move(tensor), bytes);

@@ -72,6 +72,7 @@ class Connection : public IoShard::Source,
   void hold(bool on);
 
   void send(std::vector<std::byte> frame);  // any thread
+  void send(BulkFrame frame);               // any thread; not counted by queued_bytes()
   void send(OutgoingTensor tensor);         // any thread
   std::uint64_t queued_bytes() const { return queued_.load(std::memory_order_relaxed); }
   // Bytes of the stream so far, as both sides count them: without the overhead of TLS.
@@ -104,7 +105,7 @@ class Connection : public IoShard::Source,
 
  private:
   enum class Phase : std::uint8_t { connecting, sniffing, handshake, open, lingering, closed };
-  using Item = std::variant<std::vector<std::byte>, OutgoingTensor>;
+  using Item = std::variant<std::vector<std::byte>, BulkFrame, OutgoingTensor>;
 
   void on_ready(std::uint32_t events) override;
   void serve(std::uint32_t events);

@@ -286,6 +286,7 @@ void TcpTransport::bring_up(const PeerRef& peer) {
   if (!shard.ok()) return drop(peer, shard.status(), true);
   bool trailer = !peer->data->encrypted();
   peer->control->set_limits({.control_bytes = limits_.control_bytes});
+  keep_little_unsent(peer->control->fd());
   peer->data->set_limits({.chunk_bytes = limits_.chunk_bytes, .data_trailer = trailer});
   peer->data->set_tx({.chunk_bytes = std::min(limits_.send_chunk_bytes, peer->chunk_bytes),
                       .data_trailer = trailer});

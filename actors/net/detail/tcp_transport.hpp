@@ -69,6 +69,8 @@ class TcpTransport final : public Transport, public Connection::Owner {
   void allow_silence(PeerId peer, std::function<bool()> stopped) override;
   using Transport::send_control;
   Status send_control(PeerId peer, std::span<const ByteView> pieces) override;
+  using Transport::send_bulk;
+  Status send_bulk(PeerId peer, std::span<const ByteView> pieces) override;
   Status send_tensor(PeerId peer, const TensorHeader& header, Buffer bytes,
                      std::size_t offset) override;
   std::uint64_t queued_bytes(PeerId peer) const override;
@@ -121,6 +123,9 @@ class TcpTransport final : public Transport, public Connection::Owner {
     std::shared_ptr<Listener> listener;
   };
   using PeerRef = std::shared_ptr<Peer>;
+
+  template <class Frame>
+  Status send_message(PeerId peer, std::span<const ByteView> pieces);
 
   // Connection::Owner
   void spoke(Connection& c) override { limits_on_strangers_.spoke(c.id()); }

@@ -42,13 +42,18 @@ struct Stranger final : TransportHandler {
   Status admit(PeerId, const Hello&) override { return ok_status(); }
   void peer_up(PeerId p, const Hello&) override { peer = p; }
   void peer_down(PeerId, Status why) override { closed = std::move(why); }
-  void control(PeerId, Buffer) override { ++messages; }
+  void control(PeerId, Buffer bytes) override {
+    ++messages;
+    heard.push_back(
+        value_or_throw(decode({static_cast<const std::byte*>(bytes.data()), bytes.size()})));
+  }
   Expected<Buffer> accept_tensor(PeerId, const TensorHeader& header) override {
     return Buffer::allocate(heap_allocator(), header.bytes);
   }
   void tensor(PeerId, const TensorHeader&, Buffer) override { ++tensors; }
   PeerId peer = 0;
   int messages = 0, tensors = 0;
+  std::vector<WireMessage> heard;
   Status closed;
 };
 
@@ -133,6 +138,7 @@ TEST_CASE("a hub answers others while it waits for a name to be looked up") {
     Expected<std::uint16_t> listen(const Endpoint&, Hello) override { return std::uint16_t{1}; }
     void allow_silence(PeerId, std::function<bool()>) override {}
     Status send_control(PeerId, std::span<const ByteView>) override { return ok_status(); }
+    Status send_bulk(PeerId, std::span<const ByteView>) override { return ok_status(); }
     Status send_tensor(PeerId, const TensorHeader&, Buffer, std::size_t) override {
       return ok_status();
     }
@@ -182,15 +188,71 @@ TEST_CASE("a hub joins the parts of a message") {
 TEST_CASE("a hub cuts long messages and says when one is too long") {
   Pair pair(0);
   Ready ready;
-  ready.devices.push_back(std::string(3 * kMessagePart, 'd'));
+  ready.devices.push_back(std::string(kWholeMessage / 2, 'd'));
   CHECK(pair.hub.send(0, ready).ok());
   pair.run();
-  CHECK(pair.stranger.messages == 4);
+  CHECK(pair.stranger.messages == 1);
+  pair.stranger.messages = 0;
+  ready.devices[0].resize(kWholeMessage);
+  CHECK(pair.hub.send(0, ready).ok());
+  pair.run();
+  const int parts = kWholeMessage / kMessagePart + 1;
+  CHECK(pair.stranger.messages == parts);
   ready.devices[0].resize(kWorkerMessage + 1);
   CHECK(pair.hub.send(0, ready).code() == Code::resource_exhausted);
   pair.run();
-  CHECK(pair.stranger.messages == 4);
+  CHECK(pair.stranger.messages == parts);
   CHECK(pair.stranger.closed.ok());
+}
+
+// A graph whose constant takes that many parts.
+LoadGraph long_graph(std::size_t parts) {
+  GraphDef graph;
+  NodeDef& node = graph.nodes.emplace_back();
+  node.name = "large";
+  node.op = "Const";
+  const auto floats = std::int64_t(parts * kMessagePart / sizeof(float));
+  node.attrs["value"] = Attr(value_or_throw(Tensor::zeros(DType::f32, Shape{floats})));
+  return {1, 1, std::make_shared<const GraphDef>(std::move(graph)), 0};
+}
+
+TEST_CASE("what is urgent overtakes a graph that is sent in parts") {
+  Pair pair(2, 0);  // of the master
+  constexpr std::size_t kParts = 64;
+  REQUIRE(pair.hub.send(2, long_graph(kParts)).ok());
+  LoadStep load;
+  load.session = 1;
+  REQUIRE(pair.hub.send(2, load).ok());
+  while (pair.stranger.heard.size() < 3) REQUIRE(pair.network.step());
+  // What needs the graph comes after it, what does not before most of it.
+  REQUIRE(pair.hub.send(2, Prepare{}).ok());
+  REQUIRE(pair.hub.send(2, LiveList{}).ok());
+  REQUIRE(pair.hub.send(2, UnloadStep{}).ok());
+  pair.run();
+  std::vector<std::string> others;
+  std::size_t parts = 0, parts_before_prepare = 0;
+  for (const WireMessage& message : pair.stranger.heard) {
+    if (std::holds_alternative<MessagePart>(message)) ++parts;
+    if (std::holds_alternative<Prepare>(message)) parts_before_prepare = parts;
+    if (std::holds_alternative<Prepare>(message)) others.push_back("prepare");
+    if (std::holds_alternative<LiveList>(message)) others.push_back("live");
+    if (std::holds_alternative<LoadStep>(message)) others.push_back("load");
+    if (std::holds_alternative<UnloadStep>(message)) others.push_back("unload");
+    if (others.size() >= 3) CHECK(parts == kParts + 1);
+  }
+  CHECK(others == std::vector<std::string>{"prepare", "live", "load", "unload"});
+  CHECK(parts == kParts + 1);
+  CHECK(parts_before_prepare < kParts / 2);
+}
+
+TEST_CASE("parts of an urgent message may come between those of a graph") {
+  Pair pair(0);
+  auto urgent = long_message(), graph = encode(WireMessage(long_graph(3)));
+  for (std::size_t at = 0; at < std::max(urgent.size(), graph.size()); at += kMessagePart)
+    for (const auto& [message, bulk] : {std::pair{&graph, true}, std::pair{&urgent, false}})
+      if (at < message->size()) pair.say(message_part(*message, at, bulk));
+  CHECK_MESSAGE(pair.stranger.closed.ok(), pair.stranger.closed.text());
+  CHECK(pair.owner.messages.size() == 1);
 }
 
 TEST_CASE("hostile parts close the member that sent them") {

@@ -77,6 +77,40 @@ TEST_CASE("a job that waits for a worker gives up when it said, though nothing h
   }
 }
 
+TEST_CASE("a large graph that is sent over a slow link does not delay the commits of others") {
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    CAPTURE(seed);
+    Graph small(7), large(7);
+    std::vector<Op> adds;  // of two tasks: such a run commits by PREPARE
+    for (const char* task : {kTask0, kTask1}) {
+      Variable v = variable_on(small, task, "v", Tensor::scalar(0.0f));
+      adds.push_back(assign_add(v, v.value()));
+    }
+    Output much;
+    {
+      auto there = large.with_device(kTask0);
+      const Output zeros = constant(large, value_or_throw(Tensor::zeros(DType::f32, {12 << 20})));
+      much = sum(zeros + random_standard_normal(large, {1}));
+    }
+    World world(seed);
+    Client trains(world.master(), 1, small), loads(world.master(), 2, large);
+    trains.init().compile("add", {}, adds);
+    REQUIRE(world.run({&trains}).ok());
+    world.slow(0, 1, std::chrono::milliseconds(500), std::chrono::hours(1));
+    world.slow(0, 2, std::chrono::milliseconds(500), std::chrono::hours(1));
+    const auto began = world.now();
+    loads.compile("much", {much}, {}).run("much");
+    trains.run("add", 10);
+    const Status ended = world.run({&trains, &loads});
+    CHECK_MESSAGE(ended.ok(), ended.text());
+    CHECK_MESSAGE(trains.status().ok(), trains.status().text());
+    CHECK_MESSAGE(loads.status().ok(), loads.status().text());
+    CHECK(world.now() - began > std::chrono::seconds(20));  // it is slow
+    const Status left = world.shut_down();
+    CHECK_MESSAGE(left.ok(), left.text());
+  }
+}
+
 TEST_CASE("a job under faults goes on or ends as said, and never hangs") {
   const FaultyJobs sum = play_all(20, 3'000, 5);
   for (std::uint64_t count : sum.faults) CHECK(count > 20);

@@ -320,7 +320,7 @@ std::string HostileFrames::in_parts() {
   unfinished_ = one_in(8);
   std::string frames;
   for (std::size_t offset = 0; offset < whole.size(); offset += kMessagePart) {
-    MessagePart part = message_part(whole, offset);
+    MessagePart part = message_part(whole, offset, true);
     if (unfinished_) part.total = kMasterMessage;
     frames += frame_text(FrameType::message, message_text(part));
     if (unfinished_) break;

@@ -620,7 +620,7 @@ TEST_CASE("hostile feeds by hand end the connection of their master") {
 
 TEST_CASE("hostile parts by hand end the connection of their master") {
   test::Quiet quiet;
-  // 2 MiB and a little: three parts.
+  // Three parts.
   const std::vector<std::byte> whole(2 * kMessagePart + 5);
   auto part = [&](std::size_t i) { return message_part(whole, i * kMessagePart); };
   struct PartInput {
