@@ -173,7 +173,7 @@ Status prune(FileSystem& files, const std::string& dir, std::uint64_t newest,
   if (keep == 0) return ok_status();
   TROUPE_TRY(auto all, list_checkpoints(dir, files));
   std::erase_if(all, [&](const CheckpointInfo& info) {
-    return info.step > newest || info.path == options.spare;
+    return info.step > newest || options.spare.contains(checkpoint_name(info.step));
   });
   for (std::size_t i = 0; i + keep < all.size(); ++i)
     TROUPE_TRY(remove_checkpoint(files, dir, all[i]));

@@ -76,7 +76,7 @@ struct CheckpointInfo {
 struct CheckpointOptions {
   std::size_t keep = 3;  // including this one; 0: all. Higher steps are not touched
   std::uint64_t shard_bytes = std::uint64_t{2} << 30;
-  std::string spare = {};  // DIR/ckpt-STEP that stays, beside those of `keep`
+  std::set<std::string> spare = {};  // names of others that stay: "ckpt-STEP"
 };
 
 // Writes DIR/ckpt-STEP, then removes the oldest beyond `keep`. Replaces a checkpoint of the same

@@ -52,7 +52,8 @@ void RunLog::make_room(std::size_t bytes) {
                        entries_.size(), bytes_ >> 20));
 }
 
-std::uint64_t RunLog::enter(std::weak_ptr<Call> call, std::size_t bytes, Again again, bool takes) {
+std::uint64_t RunLog::enter(std::weak_ptr<Call> call, std::size_t bytes, Again again, bool takes,
+                            std::vector<std::string> files) {
   std::lock_guard lock(mutex_);
   bytes += kOfAnEntry;
   make_room(bytes);
@@ -67,11 +68,13 @@ std::uint64_t RunLog::enter(std::weak_ptr<Call> call, std::size_t bytes, Again a
   if (!writes_down()) {  // entered only to see when it is over
     again = nullptr;
     bytes = 0;
+    files.clear();
   }
   bytes_ += bytes;
   ++open_;
   open_takers_ += takes;
-  entries_.push_back({next_, std::move(call), true, takes, {}, 0, bytes, std::move(again)});
+  entries_.push_back(
+      {next_, std::move(call), true, takes, {}, 0, bytes, std::move(again), std::move(files)});
   return next_++;
 }
 
@@ -134,6 +137,13 @@ bool RunLog::taken_is_kept() {
   taken_ = 0;
   broken_.clear();
   return true;
+}
+
+std::vector<std::string> RunLog::files() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> all;
+  for (const Entry& entry : entries_) all.insert(all.end(), entry.files.begin(), entry.files.end());
+  return all;
 }
 
 Status RunLog::whole() const {
@@ -208,6 +218,7 @@ void RunLog::forget(const std::string& why) {
   for (Entry& entry : entries_) {
     entry.again = nullptr;
     entry.bytes = 0;
+    entry.files.clear();
   }
   bytes_ = 0;
 }

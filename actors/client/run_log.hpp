@@ -48,8 +48,9 @@ class RunLog {
   void set_order_matters(bool matters);
 
   // Enters a run before it is sent; returns its number here. `bytes`: held by `again`. `takes`: it
-  // may take elements (takes_elements).
-  std::uint64_t enter(std::weak_ptr<Call> call, std::size_t bytes, Again again, bool takes = false);
+  // may take elements (takes_elements). `files`: that it reads, and would read again.
+  std::uint64_t enter(std::weak_ptr<Call> call, std::size_t bytes, Again again, bool takes = false,
+                      std::vector<std::string> files = {});
   void answered(std::uint64_t number, const CallResult& result);
   // Enters another action that moved the place of the job and is over. It came after commit `seen`
   // and before the next.
@@ -67,6 +68,9 @@ class RunLog {
   // Of a state that is taken now it is not known where it stands: an earlier mark is not its.
   void not_taken();
   bool taken_is_kept();
+
+  // The files that must stay, so that the runs can be repeated.
+  std::vector<std::string> files() const;
 
   // failed_precondition, with the reason, if the runs cannot be repeated.
   Status whole() const;
@@ -88,6 +92,7 @@ class RunLog {
     CommitNumber after = 0;  // without a commit: it comes after that one; 0: unknown
     std::size_t bytes = 0;
     Again again;
+    std::vector<std::string> files = {};
   };
   void settle();
   void close(std::deque<Entry>::iterator entry, const CallResult& result);

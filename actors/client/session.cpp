@@ -475,7 +475,7 @@ Expected<JobState> Session::try_keep(const std::optional<std::string>& note) {
   const auto take = [&]() -> Expected<JobState> {
     TROUPE_TRY(const JobPlace place, try_place());
     if (place.committed == 0) return JobState{};
-    TROUPE_TRY(move_place(core_, note.value_or(place.note)));
+    TROUPE_TRY(move_place_alone(core_, note.value_or(place.note)));
     return try_state();
   };
   if (!core.logs) return take();
@@ -500,7 +500,7 @@ Expected<PendingState> Session::start_kept_state(const std::string& note, const 
   TROUPE_TRY(check_note(note));
   SessionCore& core = *core_;
   return taken_alone<PendingState>(core_, [&](bool quiet) -> Expected<PendingState> {
-    TROUPE_TRY(move_place(core_, note));
+    TROUPE_TRY(move_place_alone(core_, note));
     TROUPE_TRY(PendingState pending, start_state(folder, token, refuse_nan));
     core.keeps = true;
     note_order(core);
@@ -523,6 +523,15 @@ void Session::keep_restored(JobState state) {
   note_order(*core_);
   core_->log.kept();
   core_->kept = std::move(state);
+}
+
+std::set<std::string> Session::files_to_recover() const {
+  std::set<std::string> files;
+  const Alone nobody_else(*core_);
+  for (const std::string& file : core_->log.files()) files.insert(file);
+  if (core_->kept)
+    for (const StoredVariable& each : core_->kept->stored) files.insert(each.file);
+  return files;
 }
 
 bool Session::all_here() const { return core_->cluster.wait_for == 0; }
@@ -596,7 +605,12 @@ Status Session::try_assign_stored(const std::vector<StoredVariable>& values) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::assign"));
   if (values.empty()) return ok_status();
   TROUPE_TRY(CompileRequest request, restores_of(core_, values));
-  return run_single(core_, std::move(request), {}, RunFor::program).status();
+  std::vector<std::string> files;
+  for (const StoredVariable& each : values)
+    if (files.empty() || files.back() != each.file) files.push_back(each.file);
+  return run_single(core_, std::move(request), {}, RunFor::program, /*only_reads=*/false, nullptr,
+                    std::move(files))
+      .status();
 }
 
 Status Session::try_reset(const std::vector<std::string>& containers) {

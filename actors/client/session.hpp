@@ -397,6 +397,9 @@ class Session {
   bool keep_written(JobState state);
   // Keeps a state that was just restored.
   void keep_restored(JobState state);
+  // The files that it would read if a worker were lost now: of the kept state, and of
+  // try_assign_stored() since.
+  std::set<std::string> files_to_recover() const;
   // Whether all processes of the session are on this machine, and share its memory.
   bool all_here() const;
   // Polled while the session waits for workers after a loss; true: it gives up.

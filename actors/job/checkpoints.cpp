@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <new>
 #include <optional>
@@ -65,6 +66,16 @@ std::function<Checkpoints::Written()> Checkpoints::writing(
     written.took = std::chrono::steady_clock::now() - began;
     return written;
   };
+}
+
+void Checkpoints::spare(const std::set<std::string>& files) {
+  namespace fs = std::filesystem;
+  const fs::path here = (fs::absolute(policy_.directory) / "").lexically_normal();
+  spare_.clear();
+  for (const std::string& file : files) {
+    const fs::path checkpoint = fs::path(file).lexically_normal().parent_path();
+    if (checkpoint.parent_path() / "" == here) spare_.insert(checkpoint.filename());
+  }
 }
 
 Status Checkpoints::end_try(std::int64_t step, const Written& written) {

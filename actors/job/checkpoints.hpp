@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 
 #include "serialization/checkpoint.hpp"
@@ -61,8 +62,9 @@ class Checkpoints {
   Status end_try(std::int64_t step, const Written& written);
   bool refuses_nan() const { return !policy_.nan; }
 
-  // Stays from the next one on: the session may go back to it. Empty: none.
-  void spare(std::string path) { spare_ = std::move(path); }
+  // Those with these files stay when the next one is written: the session may read them again.
+  // Absolute paths, also of other folders.
+  void spare(const std::set<std::string>& files);
 
   // The newest whole and durable checkpoint, written or resumed; empty: none.
   const std::string& newest() const { return newest_; }
@@ -73,7 +75,8 @@ class Checkpoints {
  private:
   const Policy policy_;
   FileSystem& files_;
-  std::string newest_, spare_;
+  std::string newest_;
+  std::set<std::string> spare_;
   Status last_;
   int failures_ = 0;
   std::int64_t good_step_ = 0, tried_step_ = 0;

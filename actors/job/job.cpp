@@ -245,8 +245,8 @@ struct Job::State {
   Expected<std::function<Checkpoints::Written()>> begin_writing_shards(
       const Checkpoints& to, CheckpointDraft draft, bool keeps,
       std::shared_ptr<WrittenState>& known);
-  void keep_written(Checkpoints& in, WrittenState& written);
-  void goes_back_to(Checkpoints& in, const std::string& path);
+  void keep_written(const Checkpoints& in, WrittenState& written);
+  void spare_what_is_needed(Checkpoints& in);
   Expected<Checkpoints::Contents> gathered();
   CheckpointHeader described() const;
   // With what the processes read that will have it, or with all of it.
@@ -301,10 +301,7 @@ void Job::State::begin() {
     const CommitNumber committed = data.commit;
     const JobState state = state_of(*stored);
     checked(session.try_restore(state, {.same_graph = !options.other_graph}));
-    if (kept_in_files) {
-      session.keep_restored(state);
-      goes_back_to(checkpoints, path);
-    }
+    if (kept_in_files) session.keep_restored(state);
     durable().restored(committed);
     if (!older) {
       auto was = JobPosition::parse(note);
@@ -504,6 +501,7 @@ Checkpoints::Contents contents_of(WrittenState written, const CheckpointHeader& 
 Expected<std::function<Checkpoints::Written()>> Job::State::begin_writing() {
   durable().begin_state();
   TROUPE_TRY(CheckpointDraft draft, checkpoints.draft());
+  spare_what_is_needed(checkpoints);
   gathers = options.gather || std::exchange(overtaken, false);
   if (gathers) {
     TROUPE_TRY(Checkpoints::Contents all, gathered());
@@ -626,17 +624,16 @@ void Job::State::take(const Checkpoints::Written& written) {
                                : "the newest good one is " + checkpoints.newest()));
 }
 
-void Job::State::keep_written(Checkpoints& in, WrittenState& written) {
+void Job::State::keep_written(const Checkpoints& in, WrittenState& written) {
   if (written.shards.empty()) return;
   written.state.stored = stored_variables({{}, in.newest(), written.shards});
-  if (session.keep_written(std::move(written.state))) goes_back_to(in, in.newest());
+  session.keep_written(std::move(written.state));
 }
 
-// If a worker is lost the session reads that checkpoint, so it stays.
-void Job::State::goes_back_to(Checkpoints& in, const std::string& path) {
-  checkpoints.spare("");
-  if (memory) memory->checkpoints.spare("");
-  in.spare(path);
+// If a worker is lost the session reads some checkpoints again: that which it keeps as its state,
+// and those to which a NaN led back since. They stay.
+void Job::State::spare_what_is_needed(Checkpoints& in) {
+  if (recovers()) in.spare(session.files_to_recover());
 }
 
 std::unique_ptr<InMemory> Job::State::make_memory() {
@@ -658,6 +655,7 @@ void Job::State::write_to_memory() {
   m.step = position.step;
   const auto begin = [&]() -> Expected<std::function<Checkpoints::Written()>> {
     TROUPE_TRY(CheckpointDraft draft, m.checkpoints.draft());
+    spare_what_is_needed(m.checkpoints);
     return begin_writing_shards(m.checkpoints, std::move(draft), true, m.state);
   };
   auto write = begin();

@@ -55,7 +55,8 @@ void enter(const Step& step, const std::vector<Tensor>& feeds, const RunOptions&
   again.durable = false;  // the client already waits
   auto same = std::const_pointer_cast<Step>(step.shared_from_this());
   run.logged = core.log.enter(
-      run.call, bytes, [same, feeds, again] { return run_again(same, feeds, again); }, step.takes);
+      run.call, bytes, [same, feeds, again] { return run_again(same, feeds, again); }, step.takes,
+      step.files);
 }
 
 DurableRuns::Clock::time_point deadline_of(const RunOptions& options) {

@@ -62,6 +62,7 @@ struct Step : std::enable_shared_from_this<Step> {
   bool with_place = false;  // a step of the session itself: answers contain the job's place
   bool only_reads = false;  // changes nothing, not even places of datasets
   bool takes = false;       // elements of queues
+  std::vector<std::string> files = {};     // of checkpoints, that it reads
   std::shared_ptr<const JobPlace> resume;  // the place of a job that its runs restore
 
   // Was compiled by the runtime of that generation.

@@ -17,13 +17,15 @@ namespace troupe::detail {
 
 Expected<CallResult> run_single(const std::shared_ptr<SessionCore>& core, CompileRequest request,
                                 std::vector<Tensor> feeds, RunFor whom, bool only_reads,
-                                std::shared_ptr<const JobPlace> resume) {
+                                std::shared_ptr<const JobPlace> resume,
+                                std::vector<std::string> files) {
   request.replicas = 1;
   const auto step = std::make_shared<Step>();
   step->core = core;
   step->with_place = whom == RunFor::session;
   step->only_reads = only_reads;
   step->resume = std::move(resume);
+  step->files = std::move(files);
   for (std::size_t i = 0; i < feeds.size(); ++i)
     step->feeds.push_back({request.feeds[i].text(), feeds[i].dtype(), feeds[i].shape()});
   step->request = std::move(request);
@@ -329,6 +331,18 @@ Status move_place(const std::shared_ptr<SessionCore>& core, const std::string& n
         return ask(*core, MarkPlace{core->id, note, nullptr});
       },
       note.size());
+}
+
+Status move_place_alone(const std::shared_ptr<SessionCore>& core, const std::string& note) {
+  const auto mark = [core, note] { return ask(*core, MarkPlace{core->id, note, nullptr}); };
+  const CallResult result = mark();
+  if (result.status.ok() && core->logs)
+    core->log.enter_done(
+        [mark] {
+          return RunLog::Outcome{mark().status.code(), 0, 0};
+        },
+        note.size(), result.seen);
+  return result.status;
 }
 
 Expected<NamedTensors> match_variables(const GraphDef& graph,

@@ -20,7 +20,8 @@ enum class RunFor : std::uint8_t { session, program };
 Expected<CallResult> run_single(const std::shared_ptr<SessionCore>& core, CompileRequest request,
                                 std::vector<Tensor> feeds, RunFor whom = RunFor::session,
                                 bool only_reads = false,
-                                std::shared_ptr<const JobPlace> resume = nullptr);
+                                std::shared_ptr<const JobPlace> resume = nullptr,
+                                std::vector<std::string> files = {});
 
 // A queue or a resource of a kind that the program defines, with its first handle.
 struct NamedHandle {
@@ -88,5 +89,8 @@ void add_targets(const GraphBuilder& graph, const std::vector<Initializer>& init
 Status resume(const std::shared_ptr<SessionCore>& core, const JobState& state);
 // Replaces the program's note.
 Status move_place(const std::shared_ptr<SessionCore>& core, const std::string& note);
+// The same by the thread that holds the gate, to keep the state: until that is kept, a recovery
+// repeats it.
+Status move_place_alone(const std::shared_ptr<SessionCore>& core, const std::string& note);
 
 }  // namespace troupe::detail

@@ -226,6 +226,24 @@ TEST_CASE("a state of which it is not known where it stands has not the mark of 
   CHECK(n.repeat() == std::vector<int>{1, 2});
 }
 
+TEST_CASE("files that runs read must stay until a later state is kept") {
+  Notebook n;
+  const auto reads = [&](int name, const char* file) {
+    n.log.answered(n.log.enter({}, 8, n.run(name), false, {file}), result_of(CommitNumber(name)));
+  };
+  reads(1, "a");
+  n.log.taken();
+  reads(2, "b");
+  CHECK(n.log.files() == std::vector<std::string>{"a", "b"});
+  CHECK(n.log.taken_is_kept());
+  CHECK(n.log.files() == std::vector<std::string>{"b"});
+  n.log.kept();
+  CHECK(n.log.files().empty());
+  reads(3, "c");
+  n.log.broke("enough");
+  CHECK(n.log.files().empty());
+}
+
 TEST_CASE("what is done without a run is bounded, too") {
   Notebook n;
   n.log.enter_done(n.run(1), RunLog::kMostBytes, 0);

@@ -3,12 +3,15 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "core/log.hpp"
 #include "tests/serialization/faulty_files.hpp"
+#include "tests/serialization/temporary.hpp"
 
 using namespace troupe;
 using troupe::testing::FaultyFiles;
+using troupe::testing::TemporaryDir;
 
 namespace {
 
@@ -84,6 +87,29 @@ TEST_CASE("a checkpoint is due an interval after the last try, good or not") {
   last.begin(0, "", at(0));
   CHECK(last.wanted());
   CHECK_FALSE(last.due(1'000, at(1'000)));
+}
+
+TEST_CASE("a checkpoint that the session may read again stays, if it is of that folder") {
+  for (const char* end : {"", "/", "/./", "/../here"}) {
+    CAPTURE(std::string(end));
+    const TemporaryDir dir;
+    const std::string here = dir.path("here");
+    std::filesystem::create_directory(here);
+    Checkpoints all({.directory = here + end, .steps = 1, .keep = 2});
+    const auto names = [&] {
+      std::vector<std::uint64_t> steps;
+      for (const CheckpointInfo& info : value_or_throw(list_checkpoints(here)))
+        steps.push_back(info.step);
+      return steps;
+    };
+    all.begin(0, "", at(0));
+    all.spare({here + "/ckpt-1/shard-00000", here + "/ckpt-3/shard-00000", "/ckpt-2/shard-00000"});
+    for (int step = 1; step <= 6; ++step) REQUIRE(all.write(step, data_at(step), at(step)).ok());
+    CHECK(names() == std::vector<std::uint64_t>{1, 3, 5, 6});
+    all.spare({});
+    REQUIRE(all.write(7, data_at(7), at(7)).ok());
+    CHECK(names() == std::vector<std::uint64_t>{6, 7});
+  }
 }
 
 TEST_CASE("what is left of a try that failed is gone when it is over") {

@@ -15,6 +15,7 @@
 #include "apps/troupe.hpp"
 #include "serialization/checkpoint.hpp"
 #include "tests/actors/support/sessions.hpp"
+#include "tests/apps/job_processes.hpp"
 #include "tests/serialization/temporary.hpp"
 
 using namespace troupe;
@@ -571,6 +572,63 @@ TEST_CASE("a step with a NaN fails, is skipped, or leads back, and commits nothi
     CHECK_THROWS_WITH_AS(train(Policy::back, {kNan, 1}, none, in(dir.path("none"), 2)),
                          doctest::Contains("there is no checkpoint to go back to"), Error);
   }
+}
+
+// Two workers that are processes, to be lost. REQUIRES: this process has no other child.
+struct Losable {
+  Graph g;
+  Variable v;
+  Session session;
+  explicit Losable(Variable (*make)(Graph&))
+      : v(make(g)), session(g, [] {
+          Cluster cluster = one_thread();
+          cluster.workers = 2;
+          return cluster;
+        }()) {}
+  void lose_workers() {
+    const auto workers = processes_of(getpid());
+    REQUIRE(workers.size() == 2);
+    for (pid_t worker : workers) kill(worker, SIGKILL);
+  }
+};
+
+TEST_CASE("a job that went back after a NaN goes on without a worker, whatever was pruned since") {
+  const TemporaryDir dir;
+  Losable c([](Graph& g) { return variable(g, "v", 0.f); });
+  Output x = placeholder<float>(c.g, PartialShape::scalar(), "x");
+  Op add = assign_add(c.v, x);
+  JobOptions options = in(dir.path("job"), 2);
+  options.on_nan = JobOptions::NanPolicy::back;
+  options.keep = 1;
+  options.memory_seconds = JobOptions::kNever;  // its state is that of the beginning
+  Job job(c.session, options);
+  auto step = c.session.compile({x + 0.f}, {add}, {x});
+  for (const JobStep& s : job.steps(12)) {
+    const float value = s.number() == 4 ? std::numeric_limits<float>::quiet_NaN() : 1.f;
+    step.run({Tensor::scalar(value)}, s);
+    if (s.number() == 11) c.lose_workers();
+  }
+  CHECK(c.session.recoveries() == 1);
+  // That of step 2, and steps 5 to 12.
+  CHECK(c.session.run({c.v})[0].item<float>() == 10);
+}
+
+TEST_CASE("a mark of the place of a state that was not kept is there after a worker was lost") {
+  Losable c([](Graph& g) { return variable(g, "v", 0.f); });
+  Op add = assign_add(c.v, constant(c.g, 1.f));
+  const Gate gate(c.g, "/job:worker/task:0");
+  c.session.init();
+  c.session.keep("begun");
+  c.session.run({}, {add});
+  PendingRun waits = c.session.compile({gate.taken}).start();
+  c.session.keep("of no use");  // a run is under way
+  c.session.run({}, {gate.put}, {{gate.fed, Tensor::scalar(1.f)}});
+  (void)waits.get();
+  c.lose_workers();
+  c.session.run({}, {add});
+  CHECK(c.session.recoveries() == 1);
+  CHECK(c.session.place().note == "of no use");
+  CHECK(c.session.run({c.v})[0].item<float>() == 2);
 }
 
 TEST_CASE(
