@@ -1,4 +1,10 @@
-// A graph in a file: one Cap'n Proto message of schema/graph.capnp.
+// A graph in a file. All numbers are little-endian:
+//   0  "TRGRAPH1"
+//   8  u64  N, bytes of the message
+//  16  u32  CRC32C of the message
+//  20  u32  CRC32C of bytes 0 to 19
+//  24  N bytes: one Cap'n Proto message of schema/graph.capnp
+// Files of earlier versions are the message alone.
 #pragma once
 
 #include <string>
@@ -12,7 +18,8 @@ namespace troupe {
 // Writes the file atomically. REQUIRES: constants in host memory.
 Status write_graph(const std::string& path, const GraphDef& graph, FileSystem& files = disk());
 
-// data_loss if the file is not a graph. Only import_graph() checks the meaning of the graph.
+// data_loss if the file is not a graph, or is damaged. Only import_graph() checks the meaning of
+// the graph.
 Expected<GraphDef> read_graph(const std::string& path, FileSystem& files = disk());
 
 // SHA-256 of the graph in lower-case hexadecimal, without the source locations of its nodes.

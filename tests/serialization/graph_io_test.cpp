@@ -5,12 +5,23 @@
 #include <filesystem>
 #include <random>
 
+#include "tests/contains.hpp"
 #include "tests/serialization/faulty_files.hpp"
 #include "tests/serialization/random_values.hpp"
 #include "tests/serialization/temporary.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
+using troupe::test::contains;
+
+namespace {
+
+// Makes the file of a graph that of a version without checksums.
+void remove_checksum(std::vector<std::byte>& file) {
+  file.erase(file.begin(), file.begin() + std::min<std::ptrdiff_t>(24, std::ssize(file)));
+}
+
+}  // namespace
 
 TEST_CASE("a graph survives its file") {
   std::uint64_t seed = std::random_device{}();
@@ -44,7 +55,7 @@ TEST_CASE("a graph that is not there is not_found") {
   CHECK(read_graph(dir.path("nothing")).status().code() == Code::not_found);
 }
 
-TEST_CASE("hostile graph files are data_loss or a graph") {
+TEST_CASE("hostile graph files are data_loss, those without a checksum that or a graph") {
   std::uint64_t seed = std::random_device{}();
   INFO("seed " << seed);
   Values v{Random(seed)};
@@ -52,10 +63,59 @@ TEST_CASE("hostile graph files are data_loss or a graph") {
   for (int i = 0; i < 5000; ++i) {
     REQUIRE(write_graph("g", v.graph(), files).ok());
     auto& bytes = files.bytes("g");
+    const bool old = v.flag();
+    if (old) remove_checksum(bytes);
     bytes[v.below(bytes.size())] ^= std::byte(1 << v.below(8));
     if (v.flag()) bytes.resize(v.below(bytes.size()));
     auto back = read_graph("g", files);
+    if (!old) REQUIRE(!back.ok());
     if (!back.ok()) CHECK(back.status().code() == Code::data_loss);
+  }
+}
+
+TEST_CASE("every flipped byte of a graph file is found, and said of which file") {
+  GraphDef graph;
+  graph.nodes.push_back({.name = "x", .op = "Const", .attrs = {{"value", Attr(1)}}});
+  graph.nodes.push_back({.name = "y", .op = "Neg", .inputs = {{0, 0}}});
+  FaultyFiles files(1);
+  REQUIRE(write_graph("net.graph", graph, files).ok());
+  const std::vector<std::byte> good = files.bytes("net.graph");
+  std::size_t other_graphs = 0;  // that a file without a checksum would be taken for
+  for (std::size_t at = 0; at < good.size(); ++at)
+    for (const unsigned flip : {0x01u, 0x80u, 0xffu, 0x20u}) {
+      CAPTURE(at);
+      CAPTURE(flip);
+      auto& bytes = files.bytes("net.graph");
+      bytes = good;
+      bytes[at] ^= std::byte(flip);
+      const Status status = read_graph("net.graph", files).status();
+      CHECK(status.code() == Code::data_loss);
+      CHECK_MESSAGE(contains(status.text(), "'net.graph'"), status.text());
+      CHECK_MESSAGE(contains(status.text(), "expected"), status.text());
+      remove_checksum(bytes);
+      const auto old = read_graph("net.graph", files);
+      other_graphs += old.ok() && !same(*old, graph);
+    }
+  CHECK(other_graphs > 100);
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    files.bytes("net.graph").assign(good.begin(), good.begin() + std::ptrdiff_t(size));
+    CHECK(read_graph("net.graph", files).status().code() == Code::data_loss);
+  }
+  files.bytes("net.graph") = good;
+  files.bytes("net.graph").resize(good.size() + 8);
+  CHECK(read_graph("net.graph", files).status().code() == Code::data_loss);
+}
+
+TEST_CASE("a graph file of before there were checksums is read") {
+  FaultyFiles files(1);
+  Values v{Random(3)};
+  for (int i = 0; i < 100; ++i) {
+    const GraphDef graph = v.graph();
+    REQUIRE(write_graph("g", graph, files).ok());
+    remove_checksum(files.bytes("g"));
+    const auto back = read_graph("g", files);
+    REQUIRE_MESSAGE(back.ok(), back.status().text());
+    CHECK(same(*back, graph));
   }
 }
 
@@ -85,6 +145,7 @@ TEST_CASE("a file from before there were functions is read as it was written") {
   // number; its last two bytes say how many lists a Graph has. It had one less, and its nodes came
   // first then, too.
   auto& bytes = files.bytes("g");
+  remove_checksum(bytes);
   const std::size_t segments = 1 + std::size_t(bytes[0]);
   const std::size_t root = (4 * (1 + segments) + 7) / 8 * 8;
   REQUIRE(bytes[root + 6] == std::byte{2});
