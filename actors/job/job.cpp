@@ -26,6 +26,7 @@
 #include "actors/job/job_folder.hpp"
 #include "actors/job/json_text.hpp"
 #include "actors/job/memory_folder.hpp"
+#include "actors/job/pace.hpp"
 #include "actors/job/position.hpp"
 #include "actors/runtime/worker_process.hpp"
 #include "core/coarse_clock.hpp"
@@ -168,6 +169,7 @@ struct Job::State {
   JobPosition position;
   Checkpoints checkpoints;
   std::unique_ptr<ProgressPage> page;      // for whoever looks; null: nobody asked
+  Pace pace;                               // for that page
   std::optional<CheckpointLock> lock;      // of options.dir
   std::optional<SummaryWriter> summaries;  // with options.logdir
   Status told_of_summaries;
@@ -321,7 +323,10 @@ void Job::State::begin() {
   if (recovers() && !kept_in_files) keep();
   if (const std::string folder = JobFolder::of_this_process(); !folder.empty())
     page = ProgressPage::write(folder);
-  if (page) show();
+  if (page) {
+    show();
+    pace = {};  // it begins with the first step
+  }
   if (resumed) JobFolder::tell_position({std::uint64_t(position.step), path});
 }
 
@@ -375,7 +380,10 @@ void Job::State::show() {
   (*page)->step.store(std::uint64_t(position.step), std::memory_order_relaxed);
   (*page)->until.store(std::uint64_t(until), std::memory_order_relaxed);
   (*page)->recoveries.store(session.recoveries(), std::memory_order_relaxed);
-  (*page)->moved_ms.store(std::uint64_t(coarse_now_ns() / 1'000'000), std::memory_order_relaxed);
+  const std::int64_t now_ms = coarse_now_ns() / 1'000'000;
+  pace.step(std::uint64_t(position.step), now_ms);
+  (*page)->pace.store(pace.packed(), std::memory_order_relaxed);
+  (*page)->moved_ms.store(std::uint64_t(now_ms), std::memory_order_relaxed);
 }
 
 // The next life restores when its graph is as this one's was at the beginning.

@@ -191,6 +191,7 @@ JobProgress* ProgressPage::map(const std::string& folder, bool write) {
 std::unique_ptr<ProgressPage> ProgressPage::write(const std::string& folder) {
   JobProgress* page = map(folder, true);
   if (page == nullptr) return nullptr;
+  page->pace = 0;  // of another life
   page->magic = JobProgress::kMagic;
   page->process = std::uint64_t(getpid());
   return std::unique_ptr<ProgressPage>(new ProgressPage(page));

@@ -14,9 +14,10 @@ namespace troupe {
 // What a job shows while it runs: a page, JOB/progress, which the job and its readers map. It stays
 // when a life ends. Plain numbers, each of them atomic.
 struct JobProgress {
-  static constexpr std::uint64_t kMagic = 0x32676f7270757274;
+  static constexpr std::uint64_t kMagic = 0x33676f7270757274;
   std::atomic<std::uint64_t> magic, step, until, recoveries, process;
   std::atomic<std::uint64_t> moved_ms;  // when `step` changed last: coarse_now_ns() / 1e6
+  std::atomic<std::uint64_t> pace;      // Pace::packed() of this life
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 };
 

@@ -1,8 +1,11 @@
 #include "actors/processes/proc.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -26,17 +29,41 @@ std::vector<pid_t> children_of(pid_t pid) {
   return all;
 }
 
+// "PID (NAME) STATE PARENT ...", where the name may have any characters in it; the start is the
+// 22nd field.
+std::optional<ProcessStat> parse_stat(std::string_view text) {
+  const std::size_t name = text.rfind(") ");
+  if (name == text.npos || name + 2 >= text.size()) return std::nullopt;
+  ProcessStat stat;
+  stat.state = text[name + 2];
+  int field = 3;
+  for (std::size_t at = name + 2; field <= 22; ++field) {
+    const std::size_t end = std::min(text.find_first_of(" \n", at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    if (field == 4) stat.parent = parse_number<pid_t>(word).value_or(0);
+    if (field == 22) stat.start = parse_number<std::uint64_t>(word).value_or(0);
+    if (end == text.size()) break;
+    at = end + 1;
+  }
+  return stat;
+}
+
+// Without memory, and by one read: it is called while a peer is silent.
+std::optional<ProcessStat> stat_of(pid_t pid) {
+  std::array<char, 32> path;
+  *fmt::format_to_n(path.begin(), path.size() - 1, "/proc/{}/stat", pid).out = '\0';
+  const int file = ::open(path.data(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  std::array<char, 1024> text;
+  const ssize_t n = ::read(file, text.data(), text.size());
+  ::close(file);
+  if (n <= 0) return std::nullopt;
+  return parse_stat({text.data(), std::size_t(n)});
+}
+
 std::uint64_t start_of(pid_t pid) {
-  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
-  std::string text;
-  std::getline(stat, text);
-  // Behind the name, in parentheses, which may have any character; the field is the 22nd.
-  const std::size_t name = text.rfind(')');
-  if (name == text.npos) return 0;
-  std::string_view rest = std::string_view(text).substr(name + 1);
-  for (int field = 2; field < 22; ++field)
-    rest.remove_prefix(std::min(rest.find(' '), rest.size() - 1) + 1);
-  return parse_number<std::uint64_t>(rest.substr(0, rest.find(' '))).value_or(0);
+  const auto stat = stat_of(pid);
+  return stat ? stat->start : 0;
 }
 
 ChildEnd wait_for_end(idtype_t type, id_t id) {

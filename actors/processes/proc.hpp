@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "actors/processes/children.hpp"
@@ -15,8 +17,22 @@ namespace troupe {
 // number. Empty: there are none, or `pid` is gone.
 std::vector<pid_t> children_of(pid_t pid);
 
-// When `pid` was started, in ticks since the machine was: with it a number names one process for
-// good. 0: there is none.
+// What the kernel says of a process.
+struct ProcessStat {
+  char state = '?';  // R, S, D, T, Z
+  pid_t parent = 0;
+  // When it was started, in ticks since the machine was: with it a number names one process for
+  // good.
+  std::uint64_t start = 0;
+  // As a whole, by SIGSTOP and the like or by a debugger.
+  bool stopped() const { return state == 'T' || state == 't'; }
+};
+// Nothing: there is none, or it cannot be inspected.
+std::optional<ProcessStat> stat_of(pid_t pid);
+// The same, from the text of /proc/PID/stat.
+std::optional<ProcessStat> parse_stat(std::string_view text);
+
+// 0: there is none.
 std::uint64_t start_of(pid_t pid);
 
 // Waits for a child's end, as waitid() names it; code -1 if it was waited for elsewhere.

@@ -35,18 +35,12 @@ std::vector<std::string_view> words_of(std::string_view line) {
 }
 
 std::optional<ProcessLook> look_at(pid_t pid) {
+  const auto stat = stat_of(pid);
+  if (!stat) return std::nullopt;
   const std::string proc = fmt::format("/proc/{}/", pid);
-  std::ifstream stat(proc + "stat");
-  std::string text;
-  if (!std::getline(stat, text)) return std::nullopt;
-  // The name, in parentheses, may have any character.
-  const std::size_t end = text.rfind(')');
-  if (end == text.npos || end + 4 > text.size()) return std::nullopt;
   ProcessLook look;
   look.pid = pid;
-  look.state = text[end + 2];
-  const auto rest = words_of(std::string_view(text).substr(end + 4));
-  if (!rest.empty()) look.parent = parse_number<pid_t>(rest.front()).value_or(0);
+  look.stat = *stat;
   std::uint64_t pages = 0, all = 0;
   if (std::ifstream(proc + "statm") >> all >> pages)
     look.rss_bytes = pages * std::uint64_t(sysconf(_SC_PAGESIZE));

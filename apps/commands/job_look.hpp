@@ -15,8 +15,8 @@ namespace troupe {
 
 // A process of this machine, from /proc.
 struct ProcessLook {
-  pid_t pid = 0, parent = 0;
-  char state = '?';  // R, S, D, T, Z
+  pid_t pid = 0;
+  ProcessStat stat;
   std::uint64_t rss_bytes = 0;
   std::string command;
 };

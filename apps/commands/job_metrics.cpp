@@ -122,8 +122,7 @@ std::string response(const HttpPage& page, bool body = true) {
 HttpPage unavailable_page(std::string why) { return {503, std::move(why) + "\n"}; }
 
 HttpPage metrics_page(const std::string& folder) {
-  const auto status =
-      status_of_job(folder, {.measure_rate = false, .answer_within_ms = kAnswerWithin});
+  const auto status = status_of_job(folder, {.answer_within_ms = kAnswerWithin});
   if (!status.ok()) return unavailable_page(status.status().message());
   return {200, metrics_text(*status)};
 }
@@ -141,7 +140,7 @@ HttpPage ready_page(const std::string& folder) {
   const auto process = pid_t((*page)->process.load());
   for (const ProcessLook& each : process_tree(getpid())) {
     if (each.pid != process) continue;
-    if (each.state == 'T' || each.state == 't' || each.state == 'Z')
+    if (each.stat.stopped() || each.stat.state == 'Z')
       return unavailable_page("the program is stopped");
     return {200, fmt::format("ready, at step {}\n", (*page)->step.load())};
   }

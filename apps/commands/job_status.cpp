@@ -5,17 +5,15 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <thread>
 
 #include "actors/job/control_socket.hpp"
 #include "actors/job/job_folder.hpp"
+#include "actors/job/pace.hpp"
 #include "apps/commands/job_look.hpp"
 #include "core/coarse_clock.hpp"
 
 namespace troupe {
 namespace {
-
-constexpr std::chrono::milliseconds kMeasure{500};  // of the step rate
 
 // Seconds since the checkpoint was written; negative: there is none.
 double age_of(const std::string& checkpoint) {
@@ -26,11 +24,9 @@ double age_of(const std::string& checkpoint) {
       .count();
 }
 
-const char* words_of(char state) {
-  switch (state) {
-    case 'T':
-    case 't':
-      return "stopped";
+const char* words_of(const ProcessStat& stat) {
+  if (stat.stopped()) return "stopped";
+  switch (stat.state) {
     case 'D':
       return "waits for the disk";
     case 'Z':
@@ -71,12 +67,6 @@ nlohmann::ordered_json problems_of(const nlohmann::ordered_json& job, const Live
   return problems;
 }
 
-double rate_of(const ProgressPage& page, std::uint64_t step) {
-  std::this_thread::sleep_for(kMeasure);
-  const std::uint64_t later = page->step;
-  return later > step ? double(later - step) / std::chrono::duration<double>(kMeasure).count() : 0;
-}
-
 }  // namespace
 
 std::string text_in(const nlohmann::ordered_json& json, const char* field) {
@@ -90,11 +80,11 @@ nlohmann::ordered_json ask_programs(const std::string& folder, std::string_view 
   for (const auto& [pid, path] : control_sockets(folder)) {
     nlohmann::ordered_json program = {{"process", pid}};
     const auto look = process_tree(pid);
-    const bool stopped = !look.empty() && (look.front().state == 'T' || look.front().state == 't');
+    const bool stopped = !look.empty() && look.front().stat.stopped();
     auto said = stopped ? unavailable("it is stopped")
                         : ask_control_socket(path, question, answer_within_ms);
     if (!look.empty()) {
-      program["state"] = words_of(look.front().state);
+      program["state"] = words_of(look.front().stat);
       program["command"] = look.front().command;
     }
     if (!said.ok())
@@ -116,8 +106,7 @@ Expected<nlohmann::ordered_json> status_of_job(const std::string& folder,
   if (!lives.last_exit.empty()) job["last_exit"] = lives.last_exit;
   if (!lives.error.empty()) job["error"] = lives.error;
   if (const auto page = ProgressPage::read(folder)) {
-    const std::uint64_t step = (*page)->step;
-    job["step"] = step;
+    job["step"] = (*page)->step.load();
     job["steps"] = (*page)->until.load();
     job["recoveries"] = (*page)->recoveries.load();
     job["process"] = (*page)->process.load();
@@ -125,7 +114,8 @@ Expected<nlohmann::ordered_json> status_of_job(const std::string& folder,
       const std::int64_t idle_ms =
           coarse_now_ns() / 1'000'000 - std::int64_t((*page)->moved_ms.load());
       job["seconds_since_step"] = double(std::max<std::int64_t>(idle_ms, 0)) / 1e3;
-      if (options.measure_rate) job["steps_per_second"] = rate_of(*page, step);
+      if (const double speed = Pace::per_second((*page)->pace, idle_ms); speed > 0)
+        job["steps_per_second"] = speed;
     }
   }
   const JobFolder::Position position = JobFolder::position(folder);
@@ -139,9 +129,10 @@ Expected<nlohmann::ordered_json> status_of_job(const std::string& folder,
     for (const ProcessLook& each : process_tree(supervisor))
       processes.push_back(
           {{"pid", each.pid},
-           {"parent", each.parent},
-           {"depth", depth[each.pid] = depth.contains(each.parent) ? depth[each.parent] + 1 : 0},
-           {"state", words_of(each.state)},
+           {"parent", each.stat.parent},
+           {"depth",
+            depth[each.pid] = depth.contains(each.stat.parent) ? depth[each.stat.parent] + 1 : 0},
+           {"state", words_of(each.stat)},
            {"rss_bytes", each.rss_bytes},
            {"command", each.command}});
   job["processes"] = processes;

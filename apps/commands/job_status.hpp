@@ -16,7 +16,6 @@ nlohmann::ordered_json ask_programs(const std::string& folder, std::string_view 
                                     int answer_within_ms);
 
 struct JobStatusOptions {
-  bool measure_rate = true;     // which takes half a second
   int answer_within_ms = 3000;  // a program asks its workers for a quarter of a second
 };
 // The supervisor's processes, how far the job is, its checkpoint, its programs, and what is wrong.

@@ -27,8 +27,11 @@ std::string text_of(const nlohmann::ordered_json& job) {
     text += fmt::format(", step {}", job["step"].get<std::uint64_t>());
     if (job["steps"].get<std::uint64_t>() > 0)
       text += fmt::format("/{}", job["steps"].get<std::uint64_t>());
-    if (job.contains("steps_per_second"))
-      text += fmt::format(", {:.1f} steps/s", job["steps_per_second"].get<double>());
+    if (job.contains("steps_per_second")) {
+      const double speed = job["steps_per_second"].get<double>();
+      text += speed < 10 ? fmt::format(", {:.3g} steps/s", speed)
+                         : fmt::format(", {:.1f} steps/s", speed);
+    }
     if (job.contains("seconds_since_step") && job["seconds_since_step"].get<double>() >= 2)
       text += fmt::format(", none since {:.0f} s", job["seconds_since_step"].get<double>());
   }

@@ -1,0 +1,65 @@
+#include "actors/processes/proc.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+
+using namespace troupe;
+
+TEST_CASE("the state of a process is read behind its name, whatever that is") {
+  const auto stopped = [](std::string_view text) {
+    const auto stat = parse_stat(text);
+    return stat && stat->stopped();
+  };
+  CHECK(stopped("12 (troupe) T 1 12 12"));
+  CHECK(stopped("12 (troupe) t 1 12 12"));
+  CHECK(!stopped("12 (troupe) S 1 12 12"));
+  CHECK(!stopped("12 (a) T 1) S 1 12 12"));
+  CHECK(stopped("12 (a) S 1) T 1 12 12"));
+  for (const char* none : {"", "12", "12 (a)", "12 (a) "}) CHECK(!parse_stat(none));
+}
+
+TEST_CASE("the parent and the start of a process are the 4th and the 22nd field") {
+  std::string text = "12 (a b) c\nd) S 7";
+  CHECK(parse_stat(text)->parent == 7);
+  CHECK(parse_stat(text)->start == 0);  // cut off
+  for (int field = 5; field < 22; ++field) text += " " + std::to_string(-field);
+  CHECK(parse_stat(text + " 4711 5 6\n")->start == 4711);
+  CHECK(parse_stat(text + " 4711\n")->start == 4711);
+  CHECK(parse_stat(text + " 4711")->start == 4711);
+  CHECK(parse_stat(text + " ")->start == 0);
+  CHECK(parse_stat(text + " 4711")->state == 'S');
+  CHECK(parse_stat("12 (a) R x")->parent == 0);
+}
+
+TEST_CASE("a process of any name has a start and a parent") {
+  const auto self = stat_of(getpid());
+  REQUIRE(self);
+  CHECK(self->parent == getppid());
+  CHECK(self->state == 'R');
+  int ready[2];
+  REQUIRE(pipe(ready) == 0);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    prctl(PR_SET_NAME, "a) \n(b");
+    (void)!write(ready[1], "x", 1);
+    for (;;) pause();
+  }
+  char byte = 0;
+  REQUIRE(read(ready[0], &byte, 1) == 1);
+  const auto stat = stat_of(child);
+  REQUIRE(stat);
+  CHECK(stat->parent == getpid());
+  CHECK(stat->start >= self->start);
+  CHECK(start_of(child) == stat->start);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  CHECK(!stat_of(child));
+  CHECK(start_of(child) == 0);
+  for (int end : ready) close(end);
+}
