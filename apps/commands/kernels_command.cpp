@@ -106,9 +106,11 @@ int run_kernels(const KernelsOptions& options, const Printing& printing) {
         not_found("no function of a GPU has a name that begins with '" + options.name + "'"),
         printing);
   const cuda::Search search = cuda::Search::standard();
-  if (const cuda::Finding nvrtc = cuda::nvrtc_finding(search, 0); nvrtc.state != "ready")
+  // The compiler that plans of this machine use, if it has a driver.
+  const int driver = cuda::look_for_driver(search).driver.version;
+  if (const cuda::Finding nvrtc = cuda::nvrtc_finding(search, driver); nvrtc.state != "ready")
     return report_error(failed_precondition("NVRTC is " + nvrtc.text), printing);
-  auto nvrtc = cuda::open_nvrtc(search);
+  auto nvrtc = cuda::open_nvrtc(search, driver);
   if (!nvrtc.ok()) return report_error(nvrtc.status(), printing);
   const cuda::Compiler compiler(std::move(*nvrtc), cuda::ImageCache(options.cache));
   if (!printing.json)

@@ -12,9 +12,9 @@ Status CublasLt::check(LtResult result, const char* call) const {
   return result == kNoMemory ? resource_exhausted(text) : internal_error(text);
 }
 
-Expected<CublasLt> open_cublaslt(const Search& search) {
+Expected<CublasLt> open_cublaslt(const Search& search, int driver_version) {
   TROUPE_TRY(const Library library,
-             Library::open({"libcublasLt.so.13", "libcublasLt.so.12"}, search));
+             Library::open(names_for_driver("libcublasLt.so", driver_version), search));
   CublasLt lt;
   lt.path = library.path();
   lt.fake = library.find("troupe_fake_cublaslt") != nullptr;

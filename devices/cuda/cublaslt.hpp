@@ -116,6 +116,6 @@ struct CublasLt : CublasLtTable {
 };
 
 // not_found, or failed_precondition for a library that cannot be used.
-Expected<CublasLt> open_cublaslt(const Search& search);
+Expected<CublasLt> open_cublaslt(const Search& search, int driver_version);
 
 }  // namespace troupe::cuda

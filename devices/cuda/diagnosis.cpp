@@ -16,12 +16,11 @@ namespace {
 // A library with a function that tells its version as 10000 * major + 100 * minor + patch.
 struct Versioned {
   const char* part;
-  const char* file;            // without the version at its end
-  int of_cuda_13, of_cuda_12;  // versions that the file may have
-  const char* version;         // its function
+  const char* version;  // its function
+  bool of_cuda;         // its major version is that of CUDA
 };
-constexpr Versioned kCublasLt = {"cublasLt", "libcublasLt.so", 13, 12, "cublasLtGetVersion"};
-constexpr Versioned kCudnn = {"cudnn", "libcudnn.so", 9, 9, "cudnnGetVersion"};
+constexpr Versioned kCublasLt = {"cublasLt", "cublasLtGetVersion", true};
+constexpr Versioned kCudnn = {"cudnn", "cudnnGetVersion", false};
 
 // NVIDIA names the packages of CUDA 13 in two ways.
 std::string wheel_of(const std::string& part, int driver_version) {
@@ -41,19 +40,27 @@ Finding absent(const std::string& part, const Status& why, int driver_version) {
   return finding;
 }
 
-Finding library_finding(const Versioned& of, const Search& search, int driver_version) {
-  std::vector<std::string> files = {fmt::format("{}.{}", of.file, of.of_cuda_13)};
-  if (of.of_cuda_12 != of.of_cuda_13) files.push_back(fmt::format("{}.{}", of.file, of.of_cuda_12));
+// Within a major version older drivers serve newer libraries.
+bool too_new(int cuda_major, int driver_version) {
+  return driver_version != 0 && cuda_major > driver_version / 1000;
+}
+
+Finding library_finding(const Versioned& of, const std::vector<std::string>& files,
+                        const Search& search, int driver_version) {
   const auto library = Library::open(files, search);
   if (!library.ok()) return absent(of.part, library.status(), driver_version);
   auto* version = reinterpret_cast<std::size_t (*)()>(library->find(of.version));
   if (!version)
     return {of.part, "broken", fmt::format("{} lacks {}", library->path(), of.version), {}};
   const std::size_t v = version();
-  return {of.part,
-          "ready",
-          fmt::format("{}.{}.{} ({})", v / 10000, v / 100 % 100, v % 100, library->path()),
-          {}};
+  const std::string text =
+      fmt::format("{}.{}.{} ({})", v / 10000, v / 100 % 100, v % 100, library->path());
+  if (!of.of_cuda || !too_new(int(v / 10000), driver_version)) return {of.part, "ready", text, {}};
+  const std::string wheel = wheel_of(of.part, driver_version);
+  return {of.part, "too_new",
+          fmt::format("{} is too new for the driver of CUDA {}; the wheel {} is for it", text,
+                      version_text(driver_version), wheel),
+          wheel};
 }
 
 Finding matmul_finding(const Search& search, const Driver& driver) {
@@ -84,11 +91,10 @@ Finding gpu_finding(const Driver& driver, int ordinal) {
 }  // namespace
 
 Finding nvrtc_finding(const Search& search, int driver_version) {
-  const auto nvrtc = open_nvrtc(search);
+  const auto nvrtc = open_nvrtc(search, driver_version);
   if (!nvrtc.ok()) return absent("nvrtc", nvrtc.status(), driver_version);
   const std::string text = version_text(nvrtc->version) + " (" + nvrtc->path + ")";
-  // Within a major version older drivers run what newer compilers make.
-  if (driver_version != 0 && nvrtc->version / 1000 > driver_version / 1000)
+  if (too_new(nvrtc->version / 1000, driver_version))
     return {"nvrtc", "too_new",
             fmt::format("{} makes code that the driver of CUDA {} does not load; the wheel {} "
                         "makes such",
@@ -98,11 +104,12 @@ Finding nvrtc_finding(const Search& search, int driver_version) {
 }
 
 Finding cublaslt_finding(const Search& search, int driver_version) {
-  return library_finding(kCublasLt, search, driver_version);
+  return library_finding(kCublasLt, names_for_driver("libcublasLt.so", driver_version), search,
+                         driver_version);
 }
 
 Finding cudnn_finding(const Search& search, int driver_version) {
-  return library_finding(kCudnn, search, driver_version);
+  return library_finding(kCudnn, {"libcudnn.so.9"}, search, driver_version);
 }
 
 bool Diagnosis::ready() const {

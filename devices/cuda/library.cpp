@@ -95,6 +95,14 @@ Expected<Library> Library::open(const std::vector<std::string>& names, const Sea
   return missing(names.front(), search);
 }
 
+std::vector<std::string> names_for_driver(std::string_view library, int driver_version) {
+  const bool older = driver_version != 0 && driver_version < 13'000;
+  std::vector<std::string> names;
+  for (const char* version : {older ? ".12" : ".13", older ? ".13" : ".12"})
+    names.push_back(std::string(library) + version);
+  return names;
+}
+
 void* Library::find(const char* symbol) const { return dlsym(handle_, symbol); }
 
 }  // namespace troupe::cuda

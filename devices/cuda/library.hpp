@@ -39,6 +39,11 @@ class Library {
   std::string path_;
 };
 
+// The names of a library that each version of CUDA has, ("libnvrtc.so": libnvrtc.so.13, ...), for a
+// driver of that version (0: unknown), best first. A driver serves libraries of its own major
+// version and of older ones; newer ones come last, so that what is found can be told too new.
+std::vector<std::string> names_for_driver(std::string_view library, int driver_version);
+
 // Fills `table` with the functions of its names: Table::each(table, visit) visits name and member.
 // The first name that the library lacks, or null.
 template <class Table>

@@ -41,17 +41,16 @@ struct LibraryChoice {
 Expected<LibraryChoice> choose_library(const LibraryWish& wish, const Driver& driver,
                                        FunctionRef<FoundLibrary()> look);
 
-// The same with the library, as a table of functions.
+// The same with the library, as a table of functions. `open(search)` is an Expected<Table>.
 template <class Table>
 struct TableChoice {
   std::optional<Table> library;  // none: own kernels
   bool asked = false;            // for the library, by name
   std::string text;              // one line
 };
-template <class Table>
+template <class Table, class Open>
 Expected<TableChoice<Table>> choose_table(const LibraryWish& wish, const Driver& driver,
-                                          const Search& search,
-                                          Expected<Table> (*open)(const Search&),
+                                          const Search& search, const Open& open,
                                           Finding (*finding)(const Search&, int driver_version)) {
   std::optional<Table> library;
   const auto look = [&]() -> FoundLibrary {

@@ -76,8 +76,9 @@ std::string_view Nvrtc::options() {
   return all;
 }
 
-Expected<Nvrtc> open_nvrtc(const Search& search) {
-  TROUPE_TRY(const Library library, Library::open({"libnvrtc.so.13", "libnvrtc.so.12"}, search));
+Expected<Nvrtc> open_nvrtc(const Search& search, int driver_version) {
+  TROUPE_TRY(const Library library,
+             Library::open(names_for_driver("libnvrtc.so", driver_version), search));
   Nvrtc nvrtc;
   nvrtc.path = library.path();
   nvrtc.fake = library.find("troupe_fake_nvrtc") != nullptr;

@@ -73,7 +73,8 @@ struct Nvrtc : NvrtcTable {
   static std::string_view options();
 };
 
-// not_found, or failed_precondition for a library that cannot be used.
-Expected<Nvrtc> open_nvrtc(const Search& search);
+// For a driver of that version (0: unknown). not_found, or failed_precondition for a library that
+// cannot be used.
+Expected<Nvrtc> open_nvrtc(const Search& search, int driver_version);
 
 }  // namespace troupe::cuda

@@ -220,11 +220,12 @@ Status Products::run(const Plan& plan, const Operands& operands, void* workspace
 }
 
 Expected<ProductsChoice> choose_products(const Search& search, const Driver& driver) {
+  const auto open = [&](const Search& where) { return open_cublaslt(where, driver.version); };
   return choose_table<CublasLt>({.variable = "TROUPE_CUDA_MATMUL",
                                  .word = "cublaslt",
                                  .library = "cublasLt",
                                  .what = "products of matrices"},
-                                driver, search, open_cublaslt, cublaslt_finding);
+                                driver, search, open, cublaslt_finding);
 }
 
 }  // namespace troupe::cuda

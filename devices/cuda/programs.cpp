@@ -93,7 +93,7 @@ Expected<const Compiler*> Programs::compiler() {
     return failed_precondition(
         "kernels for GPUs are compiled by NVRTC, which is " +
         (finding.state == "missing" ? finding.text : "unusable: " + finding.text));
-  TROUPE_TRY(Nvrtc nvrtc, open_nvrtc(search_));
+  TROUPE_TRY(Nvrtc nvrtc, open_nvrtc(search_, context_->driver().version));
   compiler_.emplace(std::move(nvrtc), ImageCache::standard(!context_->driver().fake));
   return &*compiler_;
 }

@@ -104,6 +104,45 @@ TEST_CASE("doctor finds libraries where wheels put them, and sees what is wrong 
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE("doctor takes the libraries that the driver can use, wherever they are") {
+  char made[] = "/tmp/troupe-doctor-XXXXXX";
+  REQUIRE(mkdtemp(made) != nullptr);
+  const std::string folder = made, newer = folder + "/newer", older = folder + "/older/lib64";
+  namespace fs = std::filesystem;
+  fs::create_directories(newer);
+  fs::create_directories(older);
+  const auto put = [](const std::string& name, const std::string& from, const std::string& to) {
+    fs::copy_file(build_dir() + "/fake-" + from + "/lib" + name + ".so.13", to);
+  };
+  put("nvrtc", "nvrtc", newer + "/libnvrtc.so.13");
+  put("cublasLt", "cublaslt", newer + "/libcublasLt.so.13");
+  const std::string both = fake_folder() + ":" + newer + ":" + folder + "/older";
+  const std::string of_12 = "version=12040", of_13 = "version=13000";
+  // A driver of CUDA 12, and libraries of 13 alone: they are told too new.
+  Ended alone = doctor(both, of_12);
+  CHECK(contains(line_of(alone, "nvrtc"), "13.0 (" + newer +
+                                              "/libnvrtc.so.13) makes code that "
+                                              "the driver of CUDA 12.4 does not load; the wheel "
+                                              "nvidia-cuda-nvrtc-cu12"));
+  CHECK(contains(line_of(alone, "cublasLt"),
+                 " is too new for the driver of CUDA 12.4; the wheel nvidia-cublas-cu12"));
+  CHECK(contains(line_of(alone, "matmul"), "by Troupe's kernels: "));
+  // With those of 12 further down the path as well.
+  put("nvrtc", "nvrtc", older + "/libnvrtc.so.12");
+  put("cublasLt", "cublaslt", older + "/libcublasLt.so.12");
+  Ended chosen = doctor(both, of_12);
+  CHECK(line_of(chosen, "nvrtc") == "12.8 (" + older + "/libnvrtc.so.12)");
+  CHECK(line_of(chosen, "cublasLt") == "12.8.0 (" + older + "/libcublasLt.so.12)");
+  CHECK(line_of(chosen, "matmul") == "by cublasLt (" + older + "/libcublasLt.so.12)");
+  // A driver of CUDA 13 takes the newer ones, and the older ones where there are no others.
+  Ended latest = doctor(both, of_13);
+  CHECK(line_of(latest, "nvrtc") == "13.0 (" + newer + "/libnvrtc.so.13)");
+  CHECK(contains(line_of(latest, "matmul"), newer + "/libcublasLt.so.13"));
+  fs::remove_all(newer);
+  CHECK(line_of(doctor(both, of_13), "nvrtc") == "12.8 (" + older + "/libnvrtc.so.12)");
+  fs::remove_all(folder);
+}
+
 TEST_CASE("what doctor says is a JSON document as well") {
   auto none = doctor("/nowhere", "", "--output json").json();
   CHECK(none["cpu"]["processors"] >= 1);

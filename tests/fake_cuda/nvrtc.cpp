@@ -4,6 +4,7 @@
 // the one that stands for all of them. Asked what functions take of a GPU, it writes what NVIDIA's
 // writes, as TROUPE_FAKE_NVRTC has it: "registers=N" (default 32), "spilled=N" (default 0), or
 // "silent=1", which leaves it out.
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -50,6 +51,13 @@ bool is_emulated(const std::string& name) {
   return false;
 }
 
+// A copy under the name of the version before is of that version.
+bool opened_as_12() {
+  Dl_info info;
+  return dladdr(reinterpret_cast<void*>(&opened_as_12), &info) != 0 && info.dli_fname &&
+         std::string_view(info.dli_fname).ends_with(".so.12");
+}
+
 // Of "registers=70,spilled=8" 70 for "registers".
 int setting(const char* name, int otherwise) {
   const char* all = std::getenv("TROUPE_FAKE_NVRTC");
@@ -75,8 +83,8 @@ extern "C" {
 int troupe_fake_nvrtc() { return 1; }
 
 CompileResult nvrtcVersion(int* major, int* minor) {
-  *major = 13;
-  *minor = 0;
+  *major = opened_as_12() ? 12 : 13;
+  *minor = *major == 12 ? 8 : 0;
   return kFine;
 }
 const char* nvrtcGetErrorString(CompileResult result) {

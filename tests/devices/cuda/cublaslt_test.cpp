@@ -7,7 +7,7 @@ namespace troupe {
 
 TEST_CASE("CUDA: NVIDIA's cuBLASLt takes what it is told of a product") {
   using namespace cuda;
-  const auto found = open_cublaslt(Search::standard());
+  const auto found = open_cublaslt(Search::standard(), 0);
   if (!found.ok()) {
     CHECK(found.status().code() == Code::not_found);
     MESSAGE("skipped: ", found.status().message(), " (wheel nvidia-cublas)");

@@ -64,7 +64,7 @@ TEST_CASE("CUDA: a file that cannot be loaded is told, and not passed over for a
 }
 
 TEST_CASE("CUDA: NVRTC compiles a kernel, and says what is wrong with another") {
-  const auto nvrtc = cuda::open_nvrtc(cuda::Search::standard());
+  const auto nvrtc = cuda::open_nvrtc(cuda::Search::standard(), 0);
   if (!nvrtc.ok()) {
     CHECK(nvrtc.status().code() == Code::not_found);
     MESSAGE("skipped: ", nvrtc.status().message(), " (wheel nvidia-cuda-nvrtc)");

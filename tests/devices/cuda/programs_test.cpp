@@ -150,7 +150,7 @@ TEST_CASE("CUDA: functions that were compiled ahead of time are found by a devic
   const test::FakeCuda fake("");
   const Folder folder;
   const test::EnvironmentVariable variable("TROUPE_CUDA_CACHE", folder.path);
-  const cuda::Compiler compiler(cuda::open_nvrtc({{build_dir() + "/fake-nvrtc"}, false}).value(),
+  const cuda::Compiler compiler(cuda::open_nvrtc({{build_dir() + "/fake-nvrtc"}, false}, 0).value(),
                                 cuda::ImageCache(folder.path));
   const cuda::Compiler::Function functions[] = {{&kCode, kAdd}, {&kCode, kNeg}};
   for (const char* architecture : {"sm_80", "sm_90"})
@@ -172,7 +172,7 @@ TEST_CASE("CUDA: many functions are compiled by several threads, each by its nam
   for (int i = 0; i < 200; ++i)
     types.push_back(i % 3 == 1 ? kAdd : "Unknown<" + std::to_string(i) + ">");
   for (const std::string& type : types) functions.push_back({&kCode, type});
-  const cuda::Compiler compiler(cuda::open_nvrtc({{build_dir() + "/fake-nvrtc"}, false}).value(),
+  const cuda::Compiler compiler(cuda::open_nvrtc({{build_dir() + "/fake-nvrtc"}, false}, 0).value(),
                                 cuda::ImageCache(""));
   const auto images = compiler.images(functions, "sm_90");
   REQUIRE(images.size() == types.size());

@@ -15,7 +15,7 @@ namespace {
 
 // Nothing is left on disk. None, and the reason printed, without NVRTC.
 std::optional<cuda::Compiler> compiler() {
-  auto nvrtc = cuda::open_nvrtc(cuda::Search::standard());
+  auto nvrtc = cuda::open_nvrtc(cuda::Search::standard(), 0);
   if (nvrtc.ok()) return cuda::Compiler(std::move(*nvrtc), cuda::ImageCache(""));
   CHECK(nvrtc.status().code() == Code::not_found);
   MESSAGE("skipped: ", nvrtc.status().message(), " (wheel nvidia-cuda-nvrtc)");
