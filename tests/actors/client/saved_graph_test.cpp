@@ -162,7 +162,8 @@ TEST_CASE("of a damaged file comes an error, or a graph that can be built on") {
   optim::Sgd{}.minimize(z);
   TemporaryDir dir;
   throw_if_error(write_graph(dir.path("g"), g.def()));
-  const std::string whole = dir.read("g");
+  // Without its head, as earlier versions wrote it: no checksum finds what is damaged.
+  const std::string whole = dir.read("g").substr(24);
   int graphs = 0;
   for (int n = 0; n < 500; ++n) {
     std::string bytes = whole;
