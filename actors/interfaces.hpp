@@ -92,8 +92,8 @@ using ProcessActor = Takes<ToActors<Sender::master>>::Actor::extend<
 
 // The worker itself: a task's devices, executors and resources, and its shard.
 using WorkerActor = ProcessActor::extend<caf::reacts_to<StepPrepared>, caf::reacts_to<StagedAt>,
-                                         caf::reacts_to<BlockedAt>, caf::reacts_to<TensorArrived>,
-                                         caf::reacts_to<Tick>>;
+                                         caf::reacts_to<BlockedAt>, caf::reacts_to<WishLists>,
+                                         caf::reacts_to<TensorArrived>, caf::reacts_to<Tick>>;
 
 // A task has a process that hosts it (the master's own, in a job of one): its devices, and how to
 // reach it, wherever it is.
@@ -136,6 +136,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ResourceCall)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ResourceAnswer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StagedAt)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::BlockedAt)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::WishLists)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::OpenSession)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::ExtendSession)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CompileStep)

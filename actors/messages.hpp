@@ -60,6 +60,11 @@ struct BlockedAt {
   std::vector<RunId> marked;
   std::string why = {};  // ResourceBlocked::why
 };
+// The resource must be told of LiveLists, or need not be (ListWish).
+struct WishLists {
+  ResourceId resource;
+  bool on = true;
+};
 
 // What executors of a task say of their waits. Each writes the part at its own place; when all
 // have, or are gone, the last reference goes and tells the master.

@@ -35,8 +35,6 @@ class Files final : public PromptResource<SavedFiles, SavedFiles> {
   // Removes files that are not decided.
   ~Files() override { forget_all(); }
 
-  bool at_rest() const { return logs_.empty() && staged_count() == 0; }
-
  private:
   using Item = ResourceRequest::Item;
   // Save: resource_exhausted on a full disk; failed_precondition or not_found if the path cannot be

@@ -175,6 +175,9 @@ class Participant {
     load_.reset();
   }
 
+  // Whether a LiveList would change nothing here.
+  bool at_rest() const { return logs_.empty() && !pending_ && !staged_ && !load_; }
+
   std::size_t staged_count() const { return (staged_ ? 1u : 0u) + (pending_ ? 1u : 0u); }
 
   CommitNumber committed_ = 0;  // see committed()

@@ -28,7 +28,9 @@ class PromptResource : public Resource, protected Participant<Log, Record, Resou
   void stage(const StageRequest& request, Outputs& out) final {
     Participant<Log, Record, Output>::stage(request, out);
   }
+  // A kind that does more with a list also says more precisely when it is at rest.
   void live(const LiveList& list, Outputs& out) override { this->note(list, out); }
+  bool at_rest() const override { return Participant<Log, Record, Output>::at_rest(); }
 
   Expected<ResourceState> save() const final {
     TROUPE_TRY(const Record all, whole());

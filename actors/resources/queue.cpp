@@ -89,6 +89,7 @@ class Queue final : public Resource {
   }
   void stage(const StageRequest& request, Outputs& out) override { state_.stage(request, out); }
   void live(const LiveList& list, Outputs& out) override { state_.live(list, out); }
+  bool at_rest() const override { return state_.at_rest(); }
   Expected<ResourceState> save() const override { return state_.save(); }
   Status load(const ResourceState& state) override { return state_.load(state); }
   Expected<ResourceState> record() const override { return state_.record(); }

@@ -146,6 +146,10 @@ class QueueState final
     bool empty() const { return logs + leases + waiters + staged + old_views == 0; }
   };
   Tables tables() const;
+  // As in Resource.
+  bool at_rest() const {
+    return Participant::at_rest() && tables().empty() && session_from_.empty();
+  }
 
  private:
   enum class Side : std::uint8_t { enqueue, dequeue };

@@ -46,6 +46,10 @@ class Resource {
   virtual void ask(std::uint64_t id, ResourceRequest& request, Outputs& out) = 0;
   virtual void stage(const StageRequest& request, Outputs& out) = 0;
   virtual void live(const LiveList& list, Outputs& out) = 0;
+  // Whether no LiveList would change anything until the next request: nothing is logged, staged,
+  // marked, waits or is kept for an attempt. Such a resource is told of no lists, so that a commit
+  // costs nothing at the resources that nobody uses. false: it is told of all of them.
+  virtual bool at_rest() const { return false; }
 
   // Saving and loading, for checkpoints and for other copies of the resource. A kind has all of
   // these or none; without them they are `unimplemented`, and a job with such a resource cannot be

@@ -4,6 +4,7 @@
 #include <caf/typed_event_based_actor.hpp>
 
 #include "actors/resources/asked.hpp"
+#include "actors/resources/list_wish.hpp"
 #include "actors/spawn.hpp"
 
 namespace troupe {
@@ -14,6 +15,7 @@ struct ResourceState {
   ResourceId id;
   WorkerActor worker;
   AskedRequests asked;
+  ListWish wish;
 };
 
 using ResourceSelf = ResourceActor::stateful_pointer<ResourceState>;
@@ -45,6 +47,14 @@ void feed(ResourceSelf self, Input input) {
     std::visit([self](auto& what) { carry_out(self, what); }, output);
 }
 
+// The same with an input other than a list.
+template <class Input>
+void use(ResourceSelf self, Input input) {
+  auto& s = self->state;
+  feed(self, std::move(input));
+  if (s.wish.used(s.resource->at_rest())) self->send(s.worker, WishLists{s.id, true});
+}
+
 ResourceActor::behavior_type resource_behavior(ResourceSelf self,
                                                std::shared_ptr<Resource> resource, ResourceId id,
                                                WorkerActor worker) {
@@ -54,13 +64,15 @@ ResourceActor::behavior_type resource_behavior(ResourceSelf self,
   return {
       [self](ResourceCall& message) {
         const std::uint64_t id = self->state.asked.remember(message);
-        feed(self, [&](Resource& resource, auto& out) { resource.ask(id, message.request, out); });
+        use(self, [&](Resource& resource, auto& out) { resource.ask(id, message.request, out); });
       },
       [self](const StageRequest& message) {
-        feed(self, [&](Resource& resource, auto& out) { resource.stage(message, out); });
+        use(self, [&](Resource& resource, auto& out) { resource.stage(message, out); });
       },
       [self](const LiveList& message) {
+        auto& s = self->state;
         feed(self, [&](Resource& resource, auto& out) { resource.live(message, out); });
+        if (s.wish.told(s.resource->at_rest())) self->send(s.worker, WishLists{s.id, false});
       },
   };
 }

@@ -160,6 +160,7 @@ VariablesActor::behavior_type variables_behavior(VariablesSelf self, std::string
   s.device = device;
   s.lanes = std::move(lanes);
   s.worker = std::move(worker);
+  self->send(s.worker, WishLists{id, true});
   return {
       [self](const DeclareVariables& message) {
         Status status;

@@ -62,7 +62,16 @@ void Shard::answer_prepare(CommitNumber s, std::uint64_t hash, Status status, Ou
 void Shard::live(const LiveList& list, Outputs& out) {
   if (list.view != view_ || !list.newer_than(live_)) return;
   live_ = list;
-  out.push_back(ResourceLive{list});
+  out.push_back(TaskLive{list});
+  for (const ResourceId& resource : listening_) out.push_back(ResourceLive{resource, list});
+}
+
+void Shard::wish_lists(ResourceId resource, bool on, Outputs& out) {
+  if (!on) {
+    listening_.erase(resource);
+  } else if (listening_.insert(resource).second && live_.view != 0) {
+    out.push_back(ResourceLive{resource, live_});
+  }
 }
 
 void Shard::blocked(ResourceId resource, std::vector<AttemptId> waiting, std::vector<RunId> marked,

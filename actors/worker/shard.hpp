@@ -26,11 +26,16 @@ class Shard {
     ResourceId resource;
     StageRequest request;
   };
-  // To every resource and executor of this task.
+  // To one resource.
   struct ResourceLive {
+    ResourceId resource;
     LiveList list;
   };
-  using Output = std::variant<StageResource, ResourceLive, Staged, BlockedReport>;
+  // To every executor of this task, and to its hub.
+  struct TaskLive {
+    LiveList list;
+  };
+  using Output = std::variant<StageResource, ResourceLive, TaskLive, Staged, BlockedReport>;
   using Outputs = std::vector<Output>;
 
   Shard(TaskId task, std::uint64_t view);
@@ -38,6 +43,9 @@ class Shard {
   void prepare(const Prepare& message, Outputs& out);
   void staged(ResourceId resource, const ResourceStaged& message, Outputs& out);
   void live(const LiveList& list, Outputs& out);
+  // The resource wants to be told of lists, the last one included; or no more (ListWish). The cost
+  // of a commit grows with the resources that do.
+  void wish_lists(ResourceId resource, bool on, Outputs& out);
   // A resource reported the attempts that wait and the runs that hold marks there.
   void blocked(ResourceId resource, std::vector<AttemptId> waiting, std::vector<RunId> marked,
                Instant now, Outputs& out);
@@ -68,6 +76,7 @@ class Shard {
   std::optional<Pending> pending_;  // resources that have not answered
   std::optional<Staged> last_;      // repeated if PREPARE is
   LiveList live_;
+  std::set<ResourceId> listening_;  // to lists
   std::map<ResourceId, Waits> blocked_;
   std::uint64_t report_sequence_ = 0;
   Instant next_report_ = kNever;

@@ -73,8 +73,13 @@ void carry_out(WorkerSelf self, const Shard::StageResource& stage, Shard::Output
 }
 
 void carry_out(WorkerSelf self, const Shard::ResourceLive& live, Shard::Outputs&) {
+  const auto& resources = self->state.resources->participants();
+  if (auto r = resources.find(live.resource.hash); r != resources.end())
+    self->send(r->second, live.list);
+}
+
+void carry_out(WorkerSelf self, const Shard::TaskLive& live, Shard::Outputs&) {
   auto& s = self->state;
-  for (const auto& [_, r] : s.resources->participants()) self->send(r, live.list);
   for (const auto& [_, step] : s.steps)
     for (const auto& [index, executor] : step.executors) self->send(executor, live.list);
   if (s.options.hub) s.options.hub->live(live.list);
@@ -127,7 +132,21 @@ void drop_containers(WorkerSelf self, const std::vector<std::string>& names) {
   for (const ResourceId& id : s.resources->drop(names)) {
     s.plights.erase(id.hash);
     s.shard->blocked(id, {}, {}, now(self), out);
+    s.shard->wish_lists(id, false, out);
   }
+  carry_out(self, out);
+}
+
+// Nothing, if it was dropped; there may be another one of that id.
+void wish_lists(WorkerSelf self, const WishLists& message) {
+  auto& s = self->state;
+  const auto& resources = s.resources->participants();
+  const auto at = resources.find(message.resource.hash);
+  if (at == resources.end() || self->current_sender() == nullptr ||
+      self->current_sender()->id() != at->second->id())
+    return;
+  Shard::Outputs out;
+  s.shard->wish_lists(message.resource, message.on, out);
   carry_out(self, out);
 }
 
@@ -438,6 +457,7 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions option
                                    out);
         carry_out(self, out);
       },
+      [self](const WishLists& message) { wish_lists(self, message); },
       [self](TensorArrived& message) {
         if (const ExecutorActor* e = executor(self->state, message.compiled, message.partition))
           self->send(*e, std::move(message));

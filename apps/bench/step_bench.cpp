@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <thread>
 
@@ -119,6 +120,32 @@ Expected<BenchRow> through_queue(const std::string& name, std::int64_t elements,
   return BenchRow{name, median(p50), "us"};
 }
 
+// A step that takes an element out of one of so many queues and puts it back. The mean: what
+// happens at all the queues now and then counts, too.
+Expected<BenchRow> one_queue_of(const std::string& name, int queues, int rounds) {
+  Graph graph;
+  std::vector<Op> fills;
+  Output mine;
+  for (int q = 0; q < queues; ++q) {
+    const Output queue = fifo_queue(graph, {DType::i64}, {.shapes = {Shape{}}, .capacity = 2});
+    if (q == 0) mine = queue;
+    fills.push_back(enqueue(queue, {constant(graph, std::int64_t{1})}));
+  }
+  const Output first = dequeue(mine, {DType::i64}, {.shapes = {Shape{}}})[0];
+  const Op put = enqueue(mine, {first});
+  Session session(graph, {});
+  TROUPE_TRY(CompiledStep begin, session.try_compile({}, fills));
+  TROUPE_TRY(begin.try_run());
+  TROUPE_TRY(CompiledStep step, session.try_compile({first}, {put}));
+  std::vector<double> means;
+  for (int round = 0; round < rounds; ++round) {
+    TROUPE_TRY(const std::vector<double> steps, timed_round(step));
+    means.push_back(std::accumulate(steps.begin(), steps.end(), 0.0) / double(steps.size()));
+  }
+  TROUPE_TRY(session.try_close());
+  return BenchRow{name, median(means), "us"};
+}
+
 }  // namespace
 
 Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options) {
@@ -154,6 +181,12 @@ Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options) {
     const std::string name = fmt::format("step.queue.{}", elements);
     if (!wanted(options, name)) continue;
     TROUPE_TRY(BenchRow row, through_queue(name, elements, options.rounds));
+    rows.push_back(std::move(row));
+  }
+  for (const int queues : {32, 16'384}) {
+    const std::string name = fmt::format("step.queues.{}", queues);
+    if (!wanted(options, name)) continue;
+    TROUPE_TRY(BenchRow row, one_queue_of(name, queues, options.rounds));
     rows.push_back(std::move(row));
   }
   return rows;

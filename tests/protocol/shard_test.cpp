@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "actors/resources/list_wish.hpp"
+
 using namespace troupe;
 
 namespace {
@@ -60,10 +62,55 @@ TEST_CASE("a shard is deaf to other views and to decided numbers") {
   CHECK(out.empty());
   LiveList list{1, 2, 3, 3, 9, {}};
   shard.live(list, out);
-  CHECK(count<Shard::ResourceLive>(out) == 1);
+  CHECK(count<Shard::TaskLive>(out) == 1);
   list.sequence = 1;
   shard.live(list, out);
-  CHECK(count<Shard::ResourceLive>(out) == 1);
+  CHECK(count<Shard::TaskLive>(out) == 1);
+}
+
+TEST_CASE("a commit costs a shard what the resources cost that are in use") {
+  Shard shard(TaskId{2}, 1);
+  Shard::Outputs out;
+  const auto resource = [](std::uint64_t n) { return ResourceId{TaskId{2}, n}; };
+  shard.wish_lists(resource(7), true, out);
+  CHECK(out.empty());  // there is no list yet
+  LiveList list{1, 1, 3, 3, 9, {}};
+  shard.live(list, out);
+  REQUIRE(count<Shard::ResourceLive>(out) == 1);
+  CHECK(std::get<Shard::ResourceLive>(out[1]).resource == resource(7));
+  out.clear();
+  // Who asks later is told what the last one was.
+  shard.wish_lists(resource(8), true, out);
+  shard.wish_lists(resource(8), true, out);
+  REQUIRE(out.size() == 1);
+  CHECK(std::get<Shard::ResourceLive>(out[0]).resource == resource(8));
+  CHECK(std::get<Shard::ResourceLive>(out[0]).list.sequence == 1);
+  // 16,384 that were used and are at rest again are not told.
+  for (std::uint64_t n = 100; n < 100 + 16'384; ++n) {
+    shard.wish_lists(resource(n), true, out);
+    shard.wish_lists(resource(n), false, out);
+  }
+  shard.wish_lists(resource(7), false, out);
+  out.clear();
+  list.sequence = 2;
+  shard.live(list, out);
+  CHECK(out.size() == 2);  // the task, and resource 8
+}
+
+TEST_CASE("a resource asks for lists while it is used, and not in each step again") {
+  ListWish wish;
+  CHECK(!wish.used(true));  // a read that leaves nothing
+  CHECK(wish.used(false));
+  CHECK(!wish.used(false));
+  CHECK(!wish.told(false));
+  CHECK(!wish.told(true));  // it was used since the list before
+  CHECK(!wish.used(false));
+  CHECK(!wish.told(true));
+  CHECK(!wish.used(true));
+  CHECK(!wish.told(true));
+  CHECK(wish.told(true));
+  CHECK(!wish.told(true));
+  CHECK(wish.used(false));
 }
 
 TEST_CASE("a shard repeats who is blocked until nobody is") {

@@ -78,6 +78,8 @@ Simulation::Simulation(u64 seed, Bug bug)
   coordinator_ = std::make_unique<Coordinator>(options, rules_with(bug));
   for (int id = 0; id < kProcesses; ++id) {
     processes_.push_back(std::make_unique<Process>(id, *rules_, bug_));
+    Shard::Outputs none;
+    processes_.back()->shard.wish_lists({TaskId(id), 0}, true, none);
     coordinator_->add_task(TaskId(id), "/worker:" + std::to_string(id), id < kShards);
   }
   for (int v = 0; v < kVariables; ++v) {
@@ -403,15 +405,9 @@ void Simulation::shard_out(int id, Shard::Outputs& out) {
       store_out(id, store);
       resource_out(id, index, more);
     } else if (auto* live = std::get_if<Shard::ResourceLive>(&output)) {
+      tell_live(id, *live);
+    } else if (auto* live = std::get_if<Shard::TaskLive>(&output)) {
       p.live = live->list;
-      VariableStore::Outputs store;
-      Resource::Outputs queue, board;
-      p.store.live(live->list, store);
-      p.queue.live(live->list, queue);
-      p.board.live(live->list, board);
-      store_out(id, store);
-      resource_out(id, 1, queue);
-      resource_out(id, 2, board);
       std::erase_if(p.executions, [&](auto& e) { return p.live.over(e.first.first); });
       std::erase_if(p.parked, [&](auto& e) { return p.live.over(e.first.first); });
     } else if (auto* staged = std::get_if<Staged>(&output)) {
@@ -433,6 +429,36 @@ void Simulation::shard_out(int id, Shard::Outputs& out) {
 }
 
 // ------------------------------------------------------------------ resources
+
+void Simulation::tell_live(int id, const Shard::ResourceLive& live) {
+  Process& p = *processes_[std::size_t(id)];
+  VariableStore::Outputs store;
+  Resource::Outputs more;
+  const auto index = std::uint32_t(live.resource.hash);
+  if (index == 0)
+    p.store.live(live.list, store);
+  else if (index == 1)
+    p.queue.live(live.list, more);
+  else
+    p.board.live(live.list, more);
+  store_out(id, store);
+  resource_out(id, index, more, /*list=*/true);
+}
+
+// What the actor of a resource asks its shard for, behind what it has said before.
+void Simulation::wish_lists(int id, std::uint32_t index, bool list) {
+  Process& p = *processes_[std::size_t(id)];
+  bool rests = index == 1 ? p.queue.at_rest() : p.board.at_rest();
+  if (bug_ == Bug::deaf_while_in_use) rests = list;
+  if (bug_ == Bug::never_asks_for_lists) rests = true;
+  ListWish& wish = p.wishes[index];
+  if (list ? !wish.told(rests) : !wish.used(rests)) return;
+  send(id, id, [this, id, index, list] {
+    Shard::Outputs out;
+    processes_[std::size_t(id)]->shard.wish_lists({TaskId(id), index}, !list, out);
+    shard_out(id, out);
+  });
+}
 
 void Simulation::store_out(int id, VariableStore::Outputs& out) {
   Process& p = *processes_[std::size_t(id)];
@@ -510,7 +536,8 @@ void Simulation::run_task(int id, VariableStore::Task task) {
   store_out(id, out);
 }
 
-void Simulation::resource_out(int id, std::uint32_t index, Resource::Outputs& out) {
+void Simulation::resource_out(int id, std::uint32_t index, Resource::Outputs& out, bool list) {
+  if (index != 0) wish_lists(id, index, list);
   Process& p = *processes_[std::size_t(id)];
   for (auto& output : out) {
     Shard::Outputs more;

@@ -15,6 +15,7 @@
 
 #include "actors/master/coordinator.hpp"
 #include "actors/master/run_numbers.hpp"
+#include "actors/resources/list_wish.hpp"
 #include "actors/resources/queue_state.hpp"
 #include "actors/resources/variable_store.hpp"
 #include "actors/worker/shard.hpp"
@@ -58,6 +59,8 @@ enum class Bug {
   listed_snapshots_not_pinned,
   only_the_oldest_snapshot_pinned,
   rewound_as_often_as_asked,
+  deaf_while_in_use,
+  never_asks_for_lists,
 };
 
 enum class OpKind : std::uint8_t {
@@ -157,7 +160,7 @@ class Board final : public Participant<std::map<WriteKey, u64>, u64, Resource::O
   }
   void live(const LiveList& list, Outputs& out) { note(list, out); }
   u64 shown() const { return shown_; }
-  bool at_rest() const { return logs_.empty() && staged_count() == 0; }
+  using Participant::at_rest;
 
  private:
   std::string name() const override { return "board"; }
@@ -230,7 +233,9 @@ class Simulation {
   void master(Coordinator::Outputs& out);
   void at_process(int id, Coordinator::Output output);
   void store_out(int id, VariableStore::Outputs& out);
-  void resource_out(int id, std::uint32_t index, Resource::Outputs& out);
+  void resource_out(int id, std::uint32_t index, Resource::Outputs& out, bool list = false);
+  void tell_live(int id, const Shard::ResourceLive& live);
+  void wish_lists(int id, std::uint32_t index, bool list);
   void shard_out(int id, Shard::Outputs& out);
   u64 reduced_of(WriteReduction& r);
   void run_join(int id, VariableStore::Join join);
@@ -358,6 +363,7 @@ struct Simulation::Process {
   VariableStore store;
   QueueState queue;
   Board board;
+  std::map<std::uint32_t, ListWish> wishes;
   LiveList live;
   std::map<std::pair<AttemptId, std::uint32_t>, Execution> executions;
   std::map<std::pair<AttemptId, std::uint32_t>, std::map<int, u64>> parked;

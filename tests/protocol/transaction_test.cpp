@@ -146,6 +146,8 @@ TEST_CASE("planted mistakes are seen") {
       {Bug::listed_snapshots_not_pinned, "listed snapshots not pinned", 1},
       {Bug::only_the_oldest_snapshot_pinned, "only the oldest snapshot pinned", 1},
       {Bug::rewound_as_often_as_asked, "rewound as often as it is asked for", 101},
+      {Bug::deaf_while_in_use, "deaf while in use", 1},
+      {Bug::never_asks_for_lists, "never asks for lists", 1},
   };
   for (const Row& row : rows) {
     Sum sum;

@@ -116,6 +116,32 @@ bool break_link(std::uint64_t seed) {
   return !told.ok();
 }
 
+// The events of steps that use one of so many queues, and of all that comes of them.
+std::uint64_t events_with_queues(int queues) {
+  Graph g(7);
+  std::vector<Op> puts;
+  Output first;
+  for (int q = 0; q < queues; ++q) {
+    const Output queue = queue_on(g, kTask0);
+    if (q == 0) first = queue;
+    puts.push_back(enqueue(queue, {constant(g, 1.f)}));
+  }
+  World world(3);
+  Client client(world.master(), 1, g);
+  client.compile("all", {}, puts).run("all");
+  client.compile("put", {}, {puts[0]}).compile("take", {take_from(first)}, {});
+  REQUIRE(world.run({&client}).ok());
+  world.pass(std::chrono::seconds(10));
+  const std::uint64_t before = world.events();
+  for (int i = 0; i < 20; ++i) client.run("take").run("put");
+  REQUIRE(world.run({&client}).ok());
+  world.pass(std::chrono::seconds(10));
+  CHECK_MESSAGE(client.status().ok(), client.status().text());
+  const std::uint64_t events = world.events() - before;
+  CHECK(world.shut_down().ok());
+  return events;
+}
+
 template <class Fault>
 void told_under(std::uint64_t seeds, Fault fault) {
   std::uint64_t told = 0;
@@ -353,6 +379,12 @@ void two_sessions_under(std::uint64_t seeds) {
 }
 
 }  // namespace
+
+TEST_CASE("a commit costs what it touches, however many queues a session has") {
+  const std::uint64_t few = events_with_queues(2), many = events_with_queues(300);
+  MESSAGE("events with 2 queues: ", few, ", with 300: ", many);
+  CHECK(many < few + few / 2);
+}
 
 TEST_CASE("every schedule of a training cluster gives the same result") {
   same_result_under(schedules(30));
