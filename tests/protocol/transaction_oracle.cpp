@@ -81,6 +81,7 @@ void Simulation::observe(const Coordinator::StartAttempt& start) {
     for (const auto& share : p.shape->datasets) {
       std::set<u64> taken = used_[std::size_t(share.dataset.name[1] - '0')];
       for (const auto& [other, held] : holders_) {
+        if (held.decided) continue;  // it has used them, and the dataset may begin anew
         const auto& theirs = programs_.at(other).shape->datasets;
         for (std::size_t d = 0; d < held.elements.size(); ++d) {
           if (theirs[d].dataset != share.dataset) continue;
@@ -146,6 +147,7 @@ void Simulation::use_elements(const Coordinator::Answer& answer, const std::vect
 void Simulation::observe(const Coordinator::SendPrepare& send) {
   const auto holder = holders_.find(send.prepare.run);
   if (send.prepare.order != StageOrder::apply || holder == holders_.end()) return;
+  holder->second.decided = true;
   if (send.prepare.s <= kept_.committed) return;  // sent again
   const Program& p = programs_.at(send.prepare.run);
   for (std::size_t d = 0; d < holder->second.elements.size(); ++d)

@@ -312,7 +312,8 @@ class Simulation {
     AttemptId attempt;
     CommitNumber snapshot = 0;
     DatasetPlaces::Elements elements;
-    JobPlace place;  // when the attempt started
+    JobPlace place;        // when the attempt started
+    bool decided = false;  // but not answered
   };
   std::map<RunId, Holder> holders_;
   // Where the job stands, by a simple rule: as of its last commit, or where its place was moved
