@@ -40,6 +40,8 @@ class Liveness {
   // A heartbeat; `sent` bytes have left here by now, as far as is known: the last of them may have
   // arrived before they were counted.
   void arrived(const Arrived& said, std::uint64_t sent, Time now) {
+    const Time when =
+        std::max(said.said, Time(0));  // whatever it says, differences do not overflow
     const bool moves = said.bytes > arrived_ || said.bytes >= sent || said.held;
     arrived_ = std::max(arrived_, said.bytes);
     if (moves) {
@@ -48,10 +50,10 @@ class Liveness {
       waiting_ = true;
       beats_ = 0;
       since_ = now;
-      since_said_ = said.said;
+      since_said_ = when;
     } else {
       ++beats_;
-      last_said_ = said.said;
+      last_said_ = when;
     }
   }
   // For how long bytes were under way while nothing arrived.

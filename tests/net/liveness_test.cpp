@@ -133,3 +133,13 @@ TEST_CASE(
   CHECK(lost > 50);
   CHECK(lived > 10);
 }
+
+TEST_CASE("whatever clock a peer claims, a connection that stands still is noticed") {
+  constexpr Time kEnds[] = {Time::min(), Time::max()};
+  Liveness life(kLimit);
+  Time now{};
+  life.arrived({kEnds[0], 0, false}, 100, now);
+  for (int beat = 0; beat < 2 * Liveness::kBeats; ++beat)
+    life.arrived({kEnds[1], 0, false}, 100, now += kLimit / 2);
+  CHECK(life.stalled(now));
+}
