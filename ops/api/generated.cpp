@@ -988,6 +988,29 @@ Output div(const Operand& a, const Operand& b, Site site) {
   return add_node(std::move(node)).output();
 }
 
+DotProductAttentionOutputs dot_product_attention(Output q, Output k, Output v,
+    const DotProductAttentionOptions& options, Site site) {
+  NodeSpec node{.op = "DotProductAttention"};
+  node.inputs = {q, k, v};
+  node.attrs.emplace("scale", options.scale);
+  node.attrs.emplace("causal", options.causal);
+  node.attrs.emplace("Tstats", options.tstats);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
+}
+
+DotProductAttentionGradOutputs dot_product_attention_grad(Output dy, Output q, Output k,
+    Output v, Output y, Output stats, const DotProductAttentionGradOptions& options, Site site) {
+  NodeSpec node{.op = "DotProductAttentionGrad"};
+  node.inputs = {dy, q, k, v, y, stats};
+  node.attrs.emplace("scale", options.scale);
+  node.attrs.emplace("causal", options.causal);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1), op.output(2)};
+}
+
 std::vector<Output> dynamic_partition(Output data, Output partitions, std::int64_t n, Site site) {
   NodeSpec node{.op = "DynamicPartition"};
   node.inputs = {data, partitions};
@@ -1686,6 +1709,30 @@ LstmSequenceGradOutputs lstm_sequence_grad(Output dh, Output dnext, Output gates
   node.site = std::move(site);
   Op op = add_node(std::move(node));
   return {op.output(0), op.output(1), op.output(2), op.output(3)};
+}
+
+MaskedDotProductAttentionOutputs masked_dot_product_attention(Output q, Output k, Output v,
+    Output mask, const MaskedDotProductAttentionOptions& options, Site site) {
+  NodeSpec node{.op = "MaskedDotProductAttention"};
+  node.inputs = {q, k, v, mask};
+  node.attrs.emplace("scale", options.scale);
+  node.attrs.emplace("causal", options.causal);
+  node.attrs.emplace("Tstats", options.tstats);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1)};
+}
+
+MaskedDotProductAttentionGradOutputs masked_dot_product_attention_grad(Output dy, Output q,
+    Output k, Output v, Output y, Output stats, Output mask,
+    const MaskedDotProductAttentionGradOptions& options, Site site) {
+  NodeSpec node{.op = "MaskedDotProductAttentionGrad"};
+  node.inputs = {dy, q, k, v, y, stats, mask};
+  node.attrs.emplace("scale", options.scale);
+  node.attrs.emplace("causal", options.causal);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1), op.output(2)};
 }
 
 Output mat_mul(Output a, Output b, const MatMulOptions& options, Site site) {

@@ -891,6 +891,35 @@ Output digamma(Output x, Site site = Site::here());
 // broadcast.
 Output div(const Operand& a, const Operand& b, Site site = Site::here());
 
+struct DotProductAttentionOptions {
+  double scale = 1;
+  bool causal = false;
+  DType tstats = DType::f32;
+};
+struct DotProductAttentionOutputs {
+  Output y;
+  Output stats;
+};
+// DotProductAttention: y = softmax(scale q k^T) v over q [...,queries,size], k [...,keys,size] and
+// v [...,keys,out]. causal: query i looks at keys 0 to i. stats are the logarithms of the sums that
+// weights are divided by, of type Tstats: f64 for f64, else f32.
+DotProductAttentionOutputs dot_product_attention(Output q, Output k, Output v,
+    const DotProductAttentionOptions& options = {}, Site site = Site::here());
+
+struct DotProductAttentionGradOptions {
+  double scale = 1;
+  bool causal = false;
+};
+struct DotProductAttentionGradOutputs {
+  Output dq;
+  Output dk;
+  Output dv;
+};
+// DotProductAttentionGrad: The gradient of DotProductAttention, given its outputs.
+DotProductAttentionGradOutputs dot_product_attention_grad(Output dy, Output q, Output k,
+    Output v, Output y, Output stats, const DotProductAttentionGradOptions& options = {},
+    Site site = Site::here());
+
 // DynamicPartition: N tensors: parts[p] are the slices data[i, j, ...] with partitions[i, j] = p,
 // in their order: [count, ...]. The shape of partitions begins that of data. A part outside [0, N)
 // is an error.
@@ -1423,6 +1452,35 @@ struct LstmSequenceGradOutputs {
 // LstmSequenceGrad: The gradient of LstmSequence, given its outputs.
 LstmSequenceGradOutputs lstm_sequence_grad(Output dh, Output dnext, Output gates, Output h,
     Output next, Output h0, Output c0, Output r, std::int64_t steps, Site site = Site::here());
+
+struct MaskedDotProductAttentionOptions {
+  double scale = 1;
+  bool causal = false;
+  DType tstats = DType::f32;
+};
+struct MaskedDotProductAttentionOutputs {
+  Output y;
+  Output stats;
+};
+// MaskedDotProductAttention: DotProductAttention where the mask, which broadcasts to
+// [...,queries,keys], is true. A query that may not look at any key has zeros, stats of +inf, and
+// no gradient.
+MaskedDotProductAttentionOutputs masked_dot_product_attention(Output q, Output k, Output v,
+    Output mask, const MaskedDotProductAttentionOptions& options = {}, Site site = Site::here());
+
+struct MaskedDotProductAttentionGradOptions {
+  double scale = 1;
+  bool causal = false;
+};
+struct MaskedDotProductAttentionGradOutputs {
+  Output dq;
+  Output dk;
+  Output dv;
+};
+// MaskedDotProductAttentionGrad: The gradient of MaskedDotProductAttention, given its outputs.
+MaskedDotProductAttentionGradOutputs masked_dot_product_attention_grad(Output dy, Output q,
+    Output k, Output v, Output y, Output stats, Output mask,
+    const MaskedDotProductAttentionGradOptions& options = {}, Site site = Site::here());
 
 struct MatMulOptions {
   bool transpose_a = false;

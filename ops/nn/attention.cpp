@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/api/constant.hpp"
+#include "ops/api/generated.hpp"
 #include "ops/api/math.hpp"
 #include "ops/api/node.hpp"
 #include "ops/api/operators.hpp"
@@ -58,13 +59,29 @@ void check_three(Output q, Output k, Output v, const Site& site) {
   check_given(what + "v", v, site);
 }
 
-// `behind`, where it is given, is a mask of its own.
-Output attend(Output q, Output k, Output v, Output behind, const AttentionOptions& options,
-              const Site& site) {
+double factor_of(Output q, const AttentionOptions& options, const Site& site) {
   if (!std::isfinite(options.scale))
     throw Error(invalid_argument("scaled_dot_product_attention: the scale is no number").at(site));
   const std::int64_t size = known_dimension(q, -1, "the size of the queries", site);
-  const double factor = options.scale != 0 ? options.scale : 1 / std::sqrt(double(size));
+  return options.scale != 0 ? options.scale : 1 / std::sqrt(double(size));
+}
+
+// Whether one node computes it: of the two 16-bit floats, which steps of its own would round.
+bool in_one_node(Output q, const AttentionOptions& options) {
+  return (q.dtype() == DType::f16 || q.dtype() == DType::bf16) && options.dropout == 0;
+}
+
+Output attend_in_one_node(Output q, Output k, Output v, Output open, bool causal, double factor,
+                          const Site& site) {
+  if (open.empty())
+    return dot_product_attention(q, k, v, {.scale = factor, .causal = causal}, site).y;
+  return masked_dot_product_attention(q, k, v, open, {.scale = factor, .causal = causal}, site).y;
+}
+
+// `behind`, where it is given, is a mask of its own.
+Output attend(Output q, Output k, Output v, Output behind, const AttentionOptions& options,
+              const Site& site) {
+  const double factor = factor_of(q, options, site);
   const Output scale = Operand(factor, site).beside(q);
   Output scores = mul(batch_mat_mul(q, k, {.transpose_b = true}, site), scale, site);
   Output open = options.mask;
@@ -94,6 +111,9 @@ Output added_at(Output x, Output part, Output at, const Site& site) {
 Output scaled_dot_product_attention(Output q, Output k, Output v, const AttentionOptions& options,
                                     Site site) {
   check_three(q, k, v, site);
+  if (in_one_node(q, options))
+    return attend_in_one_node(q, k, v, options.mask, options.causal, factor_of(q, options, site),
+                              site);
   const Output behind = options.causal ? not_later(q, k, site) : Output();
   return attend(q, k, v, behind, options, site);
 }
@@ -135,7 +155,13 @@ CachedAttention scaled_dot_product_attention(Output q, Output k, Output v,
                                              const AttentionOptions& options, Site site) {
   check_three(q, k, v, site);
   const KeyValueCache next = cache.append(k, v, site);
-  return {attend(q, next.keys, next.values, not_later(q, cache, site), options, site), next};
+  const Output behind = not_later(q, cache, site);
+  if (!in_one_node(q, options))
+    return {attend(q, next.keys, next.values, behind, options, site), next};
+  const Output open = options.mask.empty() ? behind : logical_and(behind, options.mask, site);
+  return {
+      attend_in_one_node(q, next.keys, next.values, open, false, factor_of(q, options, site), site),
+      next};
 }
 
 MultiHeadAttention::MultiHeadAttention(Module& parent, std::string_view name, std::int64_t size,
