@@ -260,4 +260,42 @@ struct RowsArgs {
   std::int64_t rows, n;
 };
 
+// A mask over [outer, inner, queries, keys], of bytes; null: none. A stride is in elements, 0 along
+// what it does not vary with. Causal: query i may look at keys 0 to i.
+struct AttentionMaskArgs {
+  const void* mask;
+  std::int64_t of_outer, of_inner, of_query, of_key;
+  std::int64_t inner, queries, keys;
+  int causal;
+};
+// A row of scores for each query of each problem: products, which become weights. With slopes,
+// which are the gradients of weights and become those of products, the stats are read, else
+// written. y and dy have `out` elements for each query.
+struct AttentionRowsArgs {
+  void* scores;
+  void* slopes;
+  void* stats;
+  const void *y, *dy;
+  AttentionMaskArgs open;
+  std::int64_t rows, out;
+  double scale;
+};
+// What is added to scores, of `rows` queries of all problems among which the mask differs: 0, or
+// `never`. `closed` tells, as bytes, which of them may not look anywhere.
+struct AttentionBiasArgs {
+  void* bias;
+  void* closed;
+  AttentionMaskArgs open;
+  std::int64_t rows;
+  double never;
+};
+// Rows of y, of `out` elements, and stats are 0 where a query is closed.
+struct AttentionCloseArgs {
+  void* y;
+  void* stats;
+  const void* closed;
+  std::int64_t rows, queries, inner, out;
+  std::int64_t of_outer, of_inner;  // strides of `closed`
+};
+
 }  // namespace troupe::device

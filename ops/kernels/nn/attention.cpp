@@ -1,5 +1,6 @@
 // Attention: softmax(q k^T) v, and its gradient, without the weights of all queries in memory: a
 // chunk has those of some queries of one problem.
+#include "ops/cuda/attention.hpp"
 #include "devices/chunks.hpp"
 #include "graph/gradient_through.hpp"
 #include "graph/slicing.hpp"
@@ -293,12 +294,8 @@ class AttentionBackward final : public Kernel {
   Status compute(KernelContext& c) override {
     TROUPE_TRY(const AttentionSizes s, AttentionSizes::of(c.input(1), c.input(2), c.input(3)));
     TROUPE_TRY(const AttentionOpen open, AttentionOpen::of(c, 6, causal_, s));
-    TROUPE_TRY(const Shape of_y, s.matrices(s.queries, s.out));
-    TROUPE_TRY(const Shape of_stats, s.stats());
-    if (c.input(0).shape() != of_y || c.input(4).shape() != of_y || c.input(5).shape() != of_stats)
-      return invalid_argument("attention that gives " + of_y.text() + " has no dy " +
-                              c.input(0).shape().text() + ", y " + c.input(4).shape().text() +
-                              " and stats " + c.input(5).shape().text());
+    TROUPE_TRY(
+        check_attention_outputs(s, c.input(0).shape(), c.input(4).shape(), c.input(5).shape()));
     Tensor in[5], out[3];
     for (int i = 0; i < 5; ++i) {
       TROUPE_TRY(in[i], attention_wide<C>(c, c.input(i)));
@@ -430,7 +427,9 @@ OpDef attention_grad_op(bool masked) {
 
 TROUPE_OPS(attention) {
   for (const bool masked : {false, true}) {
-    r.add(attention_op(masked)).cpu(attention_kernel<AttentionForward>);
-    r.add(attention_grad_op(masked)).cpu(attention_kernel<AttentionBackward>);
+    r.add(attention_op(masked)).cpu(attention_kernel<AttentionForward>).cuda(cuda::attention);
+    r.add(attention_grad_op(masked))
+        .cpu(attention_kernel<AttentionBackward>)
+        .cuda(cuda::attention_grad);
   }
 }

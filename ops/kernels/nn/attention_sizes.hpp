@@ -43,6 +43,16 @@ struct AttentionSizes {
   }
 };
 
+// Whether those of a gradient fit: dy, y and the stats of the queries.
+inline Status check_attention_outputs(const AttentionSizes& s, const Shape& dy, const Shape& y,
+                                      const Shape& stats) {
+  TROUPE_TRY(const Shape of_y, s.matrices(s.queries, s.out));
+  TROUPE_TRY(const Shape of_stats, s.stats());
+  if (dy == of_y && y == of_y && stats == of_stats) return ok_status();
+  return invalid_argument("attention that gives " + of_y.text() + " has no dy " + dy.text() +
+                          ", y " + y.text() + " and stats " + stats.text());
+}
+
 // Where the element of a mask is that broadcasts to [..., queries, keys], in elements: 0 along what
 // it does not vary with.
 struct AttentionMask {

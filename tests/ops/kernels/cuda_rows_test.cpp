@@ -93,11 +93,12 @@ Expected<NodeDef> node_of(const OpCase& row) {
 bool is_near_only(const std::string& op) {
   static const std::set<std::string> others = {
       "BatchMatMul", "BiasAddGrad", "_Conv2DBias", "_MatMulBias", "Conv2D", "Conv2DBackpropFilter",
-      "Conv2DBackpropInput", "FusedBatchNorm", "FusedBatchNormGrad", "LayerNorm", "LayerNormGrad",
-      "LogSoftmax", "LogSoftmaxGrad", "LstmCell", "LstmCellGrad", "LstmSequence",
-      "LstmSequenceGrad", "ApplyLamb", "TileGrad", "MatMul", "Mean", "Prod", "Softmax",
-      "SoftmaxGrad", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "Sum",
-      "SumToShape", "SumToShapeOf",
+      "Conv2DBackpropInput", "DotProductAttention", "DotProductAttentionGrad",
+      "MaskedDotProductAttention", "MaskedDotProductAttentionGrad", "FusedBatchNorm",
+      "FusedBatchNormGrad", "LayerNorm", "LayerNormGrad", "LogSoftmax", "LogSoftmaxGrad",
+      "LstmCell", "LstmCellGrad", "LstmSequence", "LstmSequenceGrad", "ApplyLamb", "TileGrad",
+      "MatMul", "Mean", "Prod", "Softmax", "SoftmaxGrad", "SoftmaxCrossEntropyWithLogits",
+      "SparseSoftmaxCrossEntropyWithLogits", "Sum", "SumToShape", "SumToShapeOf",
       // of the library
       "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Cos", "Cosh", "Elu", "Erf",
       "ErfGrad", "Exp", "Expm1", "Log", "Log1p", "Pow", "PowGradBase", "PowGradExponent", "Selu",
