@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/dtype.hpp"
-#include "devices/cuda/cudnn.hpp"
+#include "devices/cuda/dnn_plan.hpp"
 
 namespace troupe::cuda {
 
@@ -42,23 +42,6 @@ struct DnnOperands {
   const void *x = nullptr, *filter = nullptr, *y = nullptr, *bias = nullptr;
 };
 
-// What a plan is made for: the GPU of a handle, or one that is only described.
-class DnnTarget {
- public:
-  explicit DnnTarget(DnnHandle handle) : handle_(handle) {}
-  // What cuDNN tells of a GPU, as JSON: no GPU is needed. Since cuDNN 9.8.
-  static Expected<DnnTarget> described(const Cudnn& library, std::string_view json);
-
-  Status of_graph(DnnDescriptor& graph) const;
-  Status of_heuristics(DnnDescriptor& heuristics) const;
-  Status of_plan(DnnDescriptor& plan) const;
-
- private:
-  DnnTarget() = default;
-  DnnHandle handle_ = nullptr;
-  DnnDescriptor properties_;
-};
-
 // The first way that cuDNN's heuristics name, and then of all that it falls back to, which
 //  - has the same bits in each run;
 //  - computes in the type it is said to: it rounds no input and no sum to fewer bits (f32 to TF32
@@ -67,50 +50,36 @@ class DnnTarget {
 // Immutable. REQUIRES: the library outlives it.
 class ConvolutionPlan {
  public:
-  struct Limits {
-    std::size_t workspace = 0;  // bytes at most
-    bool tf32 = false;          // see settings.hpp
-  };
+  using Problem = DnnConvolution;
+  using Operands = DnnOperands;
+  using Limits = DnnLimits;
+  static constexpr const char* kWhat = "convolutions";
+  static constexpr std::size_t kMostWorkspace = std::size_t{256} << 20;  // bytes
 
   // unimplemented: the library knows no such way. Errors name the function that failed.
   static Expected<ConvolutionPlan> make(const Cudnn& library, const DnnConvolution& convolution,
                                         const DnnTarget& target, const Limits& limits);
-  // The first ones, `most` or fewer, but at least one. A way that the library refuses to make is
-  // passed over, unless for want of memory or since the GPU has failed: that ends it. If there is
-  // none, `for_good` tells whether all refusals were that the library does not do this.
+  // See DnnPlan::make_several.
   static Expected<std::vector<ConvolutionPlan>> make_several(const Cudnn& library,
                                                              const DnnConvolution& convolution,
                                                              const DnnTarget& target,
                                                              const Limits& limits, std::size_t most,
                                                              bool* for_good = nullptr);
+  // The convolution, in words that no other has.
+  static std::string text_of(const DnnConvolution& convolution);
 
   // Bytes of device memory that a run needs, aligned to 256, until the stream is through with it.
-  std::size_t workspace() const { return workspace_; }
+  std::size_t workspace() const { return plan_.workspace(); }
   // cuDNN's number of the engine.
-  std::int64_t engine() const { return engine_; }
+  std::int64_t engine() const { return plan_.engine(); }
   // Issues it on the handle's stream.
   Status run(DnnHandle handle, const DnnOperands& operands, void* workspace) const;
 
  private:
-  // What plans of one convolution were made of: cuDNN does not say that they keep it.
-  using Parts = std::shared_ptr<const std::vector<DnnDescriptor>>;
+  ConvolutionPlan(DnnPlan plan, bool has_bias) : plan_(std::move(plan)), has_bias_(has_bias) {}
 
-  ConvolutionPlan(const Cudnn& library, bool has_bias, Parts parts, DnnDescriptor configuration,
-                  DnnDescriptor plan, std::size_t workspace, std::int64_t engine)
-      : library_(&library),
-        has_bias_(has_bias),
-        parts_(std::move(parts)),
-        configuration_(std::move(configuration)),
-        plan_(std::move(plan)),
-        workspace_(workspace),
-        engine_(engine) {}
-
-  const Cudnn* library_;
+  DnnPlan plan_;
   bool has_bias_;
-  Parts parts_;
-  DnnDescriptor configuration_, plan_;
-  std::size_t workspace_;
-  std::int64_t engine_;
 };
 
 }  // namespace troupe::cuda

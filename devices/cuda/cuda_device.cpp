@@ -70,6 +70,7 @@ class Cuda final : public CudaDevice {
   }
   cuda::Products* products() const override { return products_.get(); }
   cuda::Convolutions* convolutions() const override { return convolutions_.get(); }
+  cuda::Attentions* attentions() const override { return attentions_.get(); }
   Status issue(FunctionRef<Status(StreamHandle)> call) override;
   int compiled_functions() const override { return programs_->compiled(); }
   Status launch_kernel(const KernelLaunch& launch) override;
@@ -89,7 +90,11 @@ class Cuda final : public CudaDevice {
   // With the mutex held: the kernels' stream has been given something.
   void told() { memory_->issued(kernels_->progress().issued()); }
   Status choose_products();
-  Status choose_convolutions();
+  // The library for Plans, if it is chosen, into `to`. `variable` chose it.
+  template <class Plans>
+  Status choose(Expected<cuda::TableChoice<cuda::Cudnn>> (*choose)(const cuda::Search&,
+                                                                   const cuda::Driver&),
+                const char* variable, const char* what, bool& chosen, std::unique_ptr<Plans>& to);
   void shut_down();
 
   const cuda::Driver& driver() const { return streams_.context->driver(); }
@@ -102,10 +107,11 @@ class Cuda final : public CudaDevice {
   std::unique_ptr<cuda::Programs> programs_;
   const cuda::Search search_;
   std::mutex chosen_mutex_;
-  bool products_chosen_ = false, convolutions_chosen_ = false;
+  bool products_chosen_ = false, convolutions_chosen_ = false, attentions_chosen_ = false;
   // Written before a kernel that reads it is prepared.
   std::unique_ptr<cuda::Products> products_;
   std::unique_ptr<cuda::Convolutions> convolutions_;
+  std::unique_ptr<cuda::Attentions> attentions_;
 };
 
 Ticket Cuda::copy(const Tensor& src, Tensor dst) {
@@ -181,8 +187,12 @@ Status Cuda::prepare(std::span<Kernel* const> kernels) {
     if (auto* one = dynamic_cast<cuda::GpuKernel*>(kernel)) of_gpu.push_back(one);
   for (cuda::GpuKernel* kernel : of_gpu) {
     if (kernel->multiplies()) TROUPE_TRY(choose_products());
+    if (kernel->attends())
+      TROUPE_TRY(choose(cuda::choose_attentions, "TROUPE_CUDA_ATTENTION", "attention is",
+                        attentions_chosen_, attentions_));
     if (!kernel->convolves()) continue;
-    TROUPE_TRY(choose_convolutions());
+    TROUPE_TRY(choose(cuda::choose_convolutions, "TROUPE_CUDA_CONV", "convolutions are",
+                      convolutions_chosen_, convolutions_));
     kernel->convolve_by_library(convolutions_ != nullptr);
   }
   return programs_->prepare(of_gpu);
@@ -202,31 +212,36 @@ Status Cuda::choose_products() {
   return ok_status();
 }
 
-Status Cuda::choose_convolutions() {
+template <class Plans>
+Status Cuda::choose(Expected<cuda::TableChoice<cuda::Cudnn>> (*choose)(const cuda::Search&,
+                                                                       const cuda::Driver&),
+                    const char* variable, const char* what, bool& chosen,
+                    std::unique_ptr<Plans>& to) {
   std::lock_guard lock(chosen_mutex_);
-  if (convolutions_chosen_) return ok_status();
+  if (chosen) return ok_status();
   TROUPE_TRY(const bool tf32, cuda::allows_tf32());
   TROUPE_TRY(const bool measures, cuda::measures_choices());
-  TROUPE_TRY(cuda::ConvolutionsChoice choice, cuda::choose_convolutions(search_, driver()));
+  TROUPE_TRY(auto choice, choose(search_, driver()));
+  const std::string computed = std::string(what) + " computed by ";
   if (choice.library) {
-    auto made = cuda::Convolutions::make(std::move(*choice.library), streams_.context,
-                                         {.memory = memory_->cap(),
-                                          .alone = choice.asked,
-                                          .tf32 = tf32,
-                                          .measures = measures,
-                                          .kept = cuda::ImageCache::standard(!driver().fake)});
+    auto made = Plans::make(std::move(*choice.library), streams_.context,
+                            {.memory = memory_->cap(),
+                             .alone = choice.asked,
+                             .tf32 = tf32,
+                             .measures = measures,
+                             .kept = cuda::ImageCache::standard(!driver().fake)});
     if (made.ok()) {
-      convolutions_ = std::move(*made);
+      to = std::move(*made);
     } else if (choice.asked || made.status().code() != Code::unimplemented) {
       return Status(made.status().code(),
-                    made.status().message() + "; TROUPE_CUDA_CONV=kernels does without it");
+                    made.status().message() + "; " + variable + "=kernels does without it");
     } else {
       choice.text = "Troupe's kernels: " + made.status().message();
-      TROUPE_LOG(warning, "cuda", "convolutions are computed by " + choice.text);
+      TROUPE_LOG(warning, "cuda", computed + choice.text);
     }
   }
-  convolutions_chosen_ = true;
-  TROUPE_LOG(info, "cuda", "convolutions are computed by " + choice.text);
+  chosen = true;
+  TROUPE_LOG(info, "cuda", computed + choice.text);
   return ok_status();
 }
 
@@ -284,6 +299,7 @@ void Cuda::shut_down() {
   lock.unlock();
   streams_.changed.notify_all();
   // Before the stream that their handles know.
+  attentions_.reset();
   convolutions_.reset();
   products_.reset();
   kernels_.reset();

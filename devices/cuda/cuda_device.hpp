@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/function_ref.hpp"
+#include "devices/cuda/attentions.hpp"
 #include "devices/cuda/context.hpp"
 #include "devices/cuda/convolutions.hpp"
 #include "devices/cuda/products.hpp"
@@ -61,6 +62,8 @@ class CudaDevice : public Device {
   virtual cuda::Products* products() const = 0;
   // The same of convolutions, and of kernels that convolve.
   virtual cuda::Convolutions* convolutions() const = 0;
+  // The same of attention, and of kernels that attend.
+  virtual cuda::Attentions* attentions() const = 0;
   // Has a library issue work on stream(). What `call` returns is returned, and is no failure of the
   // stream; tickets then cover what it had issued before. Where the host waits, an error of the
   // work is returned. A stream that has failed does not call.

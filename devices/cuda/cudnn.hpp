@@ -19,10 +19,29 @@ using DnnHandle = struct OpaqueDnn*;  // cudnnHandle_t
 using DnnResult = int;                // cudnnStatus_t
 
 // Values of NVIDIA's enumerations.
-enum DnnType : int { kDnnF32 = 0, kDnnF64 = 1, kDnnF16 = 2, kDnnBf16 = 9 };  // cudnnDataType_t
+enum DnnType : int {  // cudnnDataType_t
+  kDnnF32 = 0,
+  kDnnF64 = 1,
+  kDnnF16 = 2,
+  kDnnI32 = 4,
+  kDnnBf16 = 9,
+  kDnnBool = 11,
+};
 enum DnnConvolutionMode : int { kDnnCrossCorrelation = 1 };
-enum DnnPointwiseMode : int { kDnnAdd = 0, kDnnRelu = 100 };
-enum DnnNan : int { kDnnKeepNan = 1 };  // cudnnNanPropagation_t
+enum DnnPointwiseMode : int {  // cudnnPointwiseMode_t
+  kDnnAdd = 0,
+  kDnnMul = 1,
+  kDnnDiv = 6,
+  kDnnSub = 9,
+  kDnnExp = 13,
+  kDnnLog = 15,
+  kDnnRelu = 100,
+  kDnnGreaterEqual = 303,
+  kDnnIndex = 501,
+  kDnnSelect = 601,
+};
+enum DnnReduction : int { kDnnSum = 0, kDnnMax = 3 };  // cudnnReduceTensorOp_t
+enum DnnNan : int { kDnnKeepNan = 1 };                 // cudnnNanPropagation_t
 enum DnnHeuristics : int { kDnnHeuristicsFallback = 2, kDnnHeuristicsA = 3 };
 enum DnnNumericalNote : int {
   kDnnTensorCore = 0,
@@ -50,6 +69,11 @@ enum DnnKind : int {  // cudnnBackendDescriptorType_t
   kDnnOperationGraph = 15,
   kDnnVariantPack = 16,
   kDnnTensor = 17,
+  kDnnMatmul = 18,
+  kDnnMatmulOperation = 19,
+  kDnnReduction = 21,
+  kDnnReductionOperation = 22,
+  kDnnReshapeOperation = 31,
   kDnnDeviceProperties = 38,
 };
 enum DnnValue : int {  // cudnnBackendAttributeType_t
@@ -65,12 +89,14 @@ enum DnnValue : int {  // cudnnBackendAttributeType_t
   kDnnOfNumericalNote = 11,
   kDnnOfPointwiseMode = 14,
   kDnnOfDescriptor = 15,
+  kDnnOfReduction = 18,
   kDnnOfChar = 24,
 };
 enum DnnAttribute : int {  // cudnnBackendAttributeName_t
   kDnnPointwiseModeIs = 0,
   kDnnPointwiseCompute = 1,
   kDnnPointwiseNan = 2,
+  kDnnPointwiseAxis = 9,
   kDnnConvolutionCompute = 100,
   kDnnConvolutionModeIs = 101,
   kDnnConvolutionDilations = 102,
@@ -109,6 +135,7 @@ enum DnnAttribute : int {  // cudnnBackendAttributeName_t
   kDnnPointwiseX = 751,
   kDnnPointwiseB = 752,
   kDnnPointwiseY = 753,
+  kDnnPointwiseT = 758,
   kDnnGraphHandle = 800,
   kDnnGraphOperations = 801,
   kDnnTensorAlignment = 900,
@@ -117,11 +144,24 @@ enum DnnAttribute : int {  // cudnnBackendAttributeName_t
   kDnnTensorStrides = 903,
   kDnnTensorId = 906,
   kDnnTensorIsVirtual = 907,
+  kDnnTensorIsByValue = 908,
   kDnnPackIds = 1000,
   kDnnPackPointers = 1001,
   kDnnPackWorkspace = 1003,
   kDnnEngineIndex = 1301,
   kDnnEngineNotes = 1303,
+  kDnnMatmulCompute = 1500,
+  kDnnMatmulA = 1520,
+  kDnnMatmulB = 1521,
+  kDnnMatmulC = 1522,
+  kDnnMatmulDescriptor = 1523,
+  kDnnReductionOperator = 1600,
+  kDnnReductionCompute = 1601,
+  kDnnReductionX = 1610,
+  kDnnReductionY = 1611,
+  kDnnReductionDescriptor = 1612,
+  kDnnReshapeX = 2200,
+  kDnnReshapeY = 2201,
   kDnnDeviceJson = 2702,
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/byte_count.hpp"
+#include "devices/cuda/attentions.hpp"
 #include "devices/cuda/convolutions.hpp"
 #include "devices/cuda/nvrtc.hpp"
 #include "devices/cuda/products.hpp"
@@ -73,6 +74,12 @@ Finding conv_finding(const Search& search, const Driver& driver) {
   const auto choice = choose_convolutions(search, driver);
   if (!choice.ok()) return {"conv", "failed", choice.status().message(), {}};
   return {"conv", "ready", "by " + choice->text, {}};
+}
+
+Finding attention_finding(const Search& search, const Driver& driver) {
+  const auto choice = choose_attentions(search, driver);
+  if (!choice.ok()) return {"attention", "failed", choice.status().message(), {}};
+  return {"attention", "ready", "by " + choice->text, {}};
 }
 
 Finding gpu_finding(const Driver& driver, int ordinal) {
@@ -147,8 +154,10 @@ Diagnosis diagnose(const Search& search) {
   if (report.state == DriverReport::State::ready)
     diagnosis.findings.push_back(matmul_finding(search, report.driver));
   diagnosis.findings.push_back(cudnn_finding(search, version));
-  if (report.state == DriverReport::State::ready)
+  if (report.state == DriverReport::State::ready) {
     diagnosis.findings.push_back(conv_finding(search, report.driver));
+    diagnosis.findings.push_back(attention_finding(search, report.driver));
+  }
   return diagnosis;
 }
 

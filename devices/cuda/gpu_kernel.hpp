@@ -48,6 +48,9 @@ class GpuKernel : public Kernel {
   // there is such a library before it is asked for its functions.
   virtual bool convolves() const { return false; }
   virtual void convolve_by_library(bool) {}
+  // Whether it has attention computed by the device's library, if it has one
+  // (CudaDevice::attentions).
+  virtual bool attends() const { return false; }
 };
 
 // How many threads a launch has.

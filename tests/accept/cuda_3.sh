@@ -10,8 +10,9 @@ expect "the command says so" cases apps 'kernels *'
 
 # Every convolution of ResNet-50, forward and both gradients, for GPUs that are only described.
 log=$scratch/plans
-expect "cuDNN plans convolutions for a GPU that is only described" cases devices "CUDA: NVIDIA's cuDNN*"
-"${BUILD:-build}/bin/troupe_test_devices" --test-case="CUDA: NVIDIA's cuDNN*ResNet-50*" >"$log" 2>&1 || true
+expect "cuDNN plans convolutions and attention for a GPU that is only described" cases devices "CUDA: NVIDIA's cuDNN*"
+"${BUILD:-build}/bin/troupe_test_devices" \
+  --test-case="CUDA: NVIDIA's cuDNN*ResNet-50*,CUDA: NVIDIA's cuDNN plans attention*" >"$log" 2>&1 || true
 if grep -q 'skipped: .*' "$log"; then
   grep -o 'skipped: .*' "$log" | sort -u
 else
@@ -21,6 +22,8 @@ else
       grep -q "cuDNN [0-9]*, $gpu: 414 plans" "$log"
     expect "$gpu: a plan for each with a bias, and with a bias and Relu" \
       grep -q "cuDNN [0-9]*, $gpu: 276 plans with a bias" "$log"
+    expect "$gpu: a plan for attention of three sizes and its gradient, causal or not, of f16 and bf16" \
+      grep -q "cuDNN [0-9]*, $gpu: 24 plans of attention" "$log"
   done
 fi
 

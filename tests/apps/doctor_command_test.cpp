@@ -87,6 +87,19 @@ TEST_CASE("doctor tells what computes convolutions") {
   CHECK(line_of(doctor("/nowhere"), "conv").empty());  // there is no driver
 }
 
+TEST_CASE("doctor tells what computes attention") {
+  CHECK(contains(line_of(doctor(fake_folder()), "attention"),
+                 "by Troupe's kernels: cudnn is missing: "));
+  const std::string both = fake_folder() + ":" + build_dir() + "/fake-cudnn";
+  CHECK(contains(line_of(doctor(both), "attention"), "by cudnn ("));
+  setenv("TROUPE_CUDA_ATTENTION", "kernels", 1);
+  CHECK(line_of(doctor(both), "attention") == "by Troupe's kernels: TROUPE_CUDA_ATTENTION=kernels");
+  setenv("TROUPE_CUDA_ATTENTION", "other", 1);
+  CHECK(contains(line_of(doctor(both), "attention"), "TROUPE_CUDA_ATTENTION is 'other'"));
+  unsetenv("TROUPE_CUDA_ATTENTION");
+  CHECK(line_of(doctor("/nowhere"), "attention").empty());  // there is no driver
+}
+
 TEST_CASE("doctor finds libraries where wheels put them, and sees what is wrong with them") {
   char folder[] = "/tmp/troupe-doctor-XXXXXX";
   REQUIRE(mkdtemp(folder) != nullptr);

@@ -18,21 +18,29 @@
 // the tensors between them are virtual and of the type of the sums: these are rounded in the end
 // alone. A Relu that is not asked to keep NaN makes 0 of it.
 //
-// TROUPE_FAKE_CUDNN: "create=N", "heuristics=N", "plan=N", "execute=N": that call fails with N;
-// "engine=N": only this one is named; "none=1": none is; "alone=1": none is where something follows
-// on a convolution; "note=N": engine 7 has this note; "good=N": the first N runs of a handle do not
-// fail with "execute=N".
+// A graph with products of matrices is attention or its gradient: it is computed as it stands,
+// operation by operation (graph_program.hpp), where that is what NVIDIA's library knows. Inputs are
+// of f16 or bf16, as are the factors of all products, and of up to 128 multiples of 8 columns;
+// attention gives its stats. Of the engines these are named: 1, 5, 6, 7, and 8 by the fallback.
+//
+// TROUPE_FAKE_CUDNN: "version=N": that is its version; "create=N", "heuristics=N", "plan=N",
+// "execute=N": that call fails with N; "engine=N": only this one is named; "none=1": none is;
+// "alone=1": none is where something follows on a convolution; "note=N": engine 7 has this note;
+// "good=N": the first N runs of a handle do not fail with "execute=N".
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "devices/cuda/cudnn.hpp"
+#include "tests/fake_cuda/graph_program.hpp"
 #include "tests/fake_cuda/stand_in.hpp"
 
 using namespace troupe::cuda;
@@ -41,7 +49,7 @@ using namespace troupe::fake_cuda;
 namespace troupe::cuda {
 
 struct OpaqueDnn {
-  OwnKernel kernel;
+  OwnKernel kernel, graph_kernel;
   StreamHandle stream = nullptr;
   int executed = 0;
 };
@@ -55,6 +63,8 @@ constexpr DnnResult kFine = 0, kNoLibrary = 1001, kBad = 2000, kNull = 2002, kMi
                     kFailed = 5000;
 
 int setting(const char* name) { return setting_in("TROUPE_FAKE_CUDNN", name); }
+
+constexpr std::int64_t kMostPointers = 16;
 
 // An attribute of a descriptor, how many values it has, and whether the descriptor needs it.
 struct Rule {
@@ -70,12 +80,27 @@ constexpr Rule kRules[] = {
     {kDnnTensor, kDnnTensorId, kDnnOfInt64, 1},
     {kDnnTensor, kDnnTensorAlignment, kDnnOfInt64, 1},
     {kDnnTensor, kDnnTensorIsVirtual, kDnnOfBool, 1, 1, false},
+    {kDnnTensor, kDnnTensorIsByValue, kDnnOfBool, 1, 1, false},
+    {kDnnMatmul, kDnnMatmulCompute, kDnnOfType, 1},
+    {kDnnMatmulOperation, kDnnMatmulA, kDnnOfDescriptor, 1},
+    {kDnnMatmulOperation, kDnnMatmulB, kDnnOfDescriptor, 1},
+    {kDnnMatmulOperation, kDnnMatmulC, kDnnOfDescriptor, 1},
+    {kDnnMatmulOperation, kDnnMatmulDescriptor, kDnnOfDescriptor, 1},
+    {kDnnReduction, kDnnReductionOperator, kDnnOfReduction, 1},
+    {kDnnReduction, kDnnReductionCompute, kDnnOfType, 1},
+    {kDnnReductionOperation, kDnnReductionX, kDnnOfDescriptor, 1},
+    {kDnnReductionOperation, kDnnReductionY, kDnnOfDescriptor, 1},
+    {kDnnReductionOperation, kDnnReductionDescriptor, kDnnOfDescriptor, 1},
+    {kDnnReshapeOperation, kDnnReshapeX, kDnnOfDescriptor, 1},
+    {kDnnReshapeOperation, kDnnReshapeY, kDnnOfDescriptor, 1},
     {kDnnPointwise, kDnnPointwiseModeIs, kDnnOfPointwiseMode, 1},
     {kDnnPointwise, kDnnPointwiseCompute, kDnnOfType, 1},
     {kDnnPointwise, kDnnPointwiseNan, kDnnOfNan, 1, 1, false},
+    {kDnnPointwise, kDnnPointwiseAxis, kDnnOfInt64, 1, 1, false},
     {kDnnPointwiseOperation, kDnnPointwiseDescriptor, kDnnOfDescriptor, 1},
     {kDnnPointwiseOperation, kDnnPointwiseX, kDnnOfDescriptor, 1},
     {kDnnPointwiseOperation, kDnnPointwiseB, kDnnOfDescriptor, 1, 1, false},
+    {kDnnPointwiseOperation, kDnnPointwiseT, kDnnOfDescriptor, 1, 1, false},
     {kDnnPointwiseOperation, kDnnPointwiseY, kDnnOfDescriptor, 1},
     {kDnnConvolution, kDnnConvolutionCompute, kDnnOfType, 1},
     {kDnnConvolution, kDnnConvolutionModeIs, kDnnOfConvolutionMode, 1},
@@ -103,13 +128,13 @@ constexpr Rule kRules[] = {
     {kDnnBackwardFilter, kDnnBackwardFilterDfilter, kDnnOfDescriptor, 1},
     {kDnnBackwardFilter, kDnnBackwardFilterDy, kDnnOfDescriptor, 1},
     {kDnnOperationGraph, kDnnGraphHandle, kDnnOfHandle, 1},
-    {kDnnOperationGraph, kDnnGraphOperations, kDnnOfDescriptor, 1, 3},
+    {kDnnOperationGraph, kDnnGraphOperations, kDnnOfDescriptor, 1, 32},
     {kDnnEngineHeuristics, kDnnHeuristicsGraph, kDnnOfDescriptor, 1},
     {kDnnEngineHeuristics, kDnnHeuristicsMode, kDnnOfHeuristics, 1},
     {kDnnExecutionPlan, kDnnPlanHandle, kDnnOfHandle, 1},
     {kDnnExecutionPlan, kDnnPlanConfig, kDnnOfDescriptor, 1},
-    {kDnnVariantPack, kDnnPackIds, kDnnOfInt64, 3, 4},
-    {kDnnVariantPack, kDnnPackPointers, kDnnOfPointer, 3, 4},
+    {kDnnVariantPack, kDnnPackIds, kDnnOfInt64, 3, kMostPointers},
+    {kDnnVariantPack, kDnnPackPointers, kDnnOfPointer, 3, kMostPointers},
     {kDnnVariantPack, kDnnPackWorkspace, kDnnOfPointer, 1},
 };
 
@@ -119,6 +144,7 @@ std::size_t size_of_value(int type) {
       return 1;
     case kDnnOfType:
     case kDnnOfNan:
+    case kDnnOfReduction:
     case kDnnOfPointwiseMode:
     case kDnnOfConvolutionMode:
     case kDnnOfHeuristics:
@@ -442,12 +468,148 @@ DnnResult describe_graph(const Descriptor& graph, Call& call) {
   return is_virtual(*between) ? kBad : kFine;
 }
 
+// Whether a graph is one of products of matrices, and what goes with them.
+bool is_program(const Descriptor& graph) {
+  for (const Descriptor* operation : graph.all<Descriptor*>(kDnnGraphOperations))
+    if (operation->kind == kDnnMatmulOperation) return true;
+  return false;
+}
+
+bool has_flag(const Descriptor& tensor, int attribute) {
+  return tensor.values.count(attribute) != 0 && tensor.one<char>(attribute);
+}
+
+GraphTensor graph_tensor(const Descriptor& tensor) {
+  GraphTensor made;
+  made.type = tensor.one<int>(kDnnTensorType);
+  made.kind = has_flag(tensor, kDnnTensorIsVirtual)   ? GraphTensor::between
+              : has_flag(tensor, kDnnTensorIsByValue) ? GraphTensor::by_value
+                                                      : GraphTensor::in_memory;
+  made.id = tensor.one<std::int64_t>(kDnnTensorId);
+  made.alignment = tensor.one<std::int64_t>(kDnnTensorAlignment);
+  const Layout layout = layout_of(tensor);
+  made.dims = layout.dims, made.strides = layout.strides;
+  return made;
+}
+
+// Whether dimensions meet: equal, or one.
+bool meet(const GraphTensor& x, const GraphTensor& y) {
+  for (std::size_t d = 0; d < 4; ++d)
+    if (x.dims[d] != y.dims[d] && x.dims[d] != 1) return false;
+  return true;
+}
+
+// Not fine: a step contradicts itself.
+DnnResult check_step(const GraphProgram& p, const GraphStep& s) {
+  const auto tensor = [&](int i) -> const GraphTensor& { return p.tensors[std::size_t(i)]; };
+  const GraphTensor& y = tensor(s.y);
+  const GraphTensor* x = s.x < 0 ? nullptr : &tensor(s.x);
+  const GraphTensor* b = s.b < 0 ? nullptr : &tensor(s.b);
+  if (y.kind == GraphTensor::by_value) return kBad;
+  switch (s.kind) {
+    case kDnnMatmulOperation: {
+      for (std::size_t d = 0; d < 2; ++d)
+        if (x->dims[d] != b->dims[d] || x->dims[d] != y.dims[d]) return kMismatch;
+      const bool fit =
+          x->dims[2] == y.dims[2] && b->dims[3] == y.dims[3] && x->dims[3] == b->dims[2];
+      if (!fit) return kMismatch;
+      const bool halves = x->type == b->type && (x->type == kDnnF16 || x->type == kDnnBf16);
+      return halves ? kFine : kUnsupported;
+    }
+    case kDnnReductionOperation:
+      return meet(y, *x) ? kFine : kMismatch;
+    case kDnnReshapeOperation:
+      return x->elements() == y.elements() && x->span() == y.span() ? kFine : kMismatch;
+    default:
+      for (const int i : {s.x, s.b, s.t})
+        if (i >= 0 && !meet(tensor(i), y)) return kMismatch;
+      return kFine;
+  }
+}
+
+// What a graph says as a program, without pointers.
+DnnResult describe_program(const Descriptor& graph, GraphProgram& p) {
+  std::map<const Descriptor*, int> numbers;
+  bool fine = true;
+  const auto number = [&](const Descriptor& operation, int attribute) {
+    if (operation.values.count(attribute) == 0) return -1;
+    const auto* tensor = operation.one<Descriptor*>(attribute);
+    if (!usable(tensor, kDnnTensor)) {
+      fine = false;
+      return -1;
+    }
+    const auto [at, added] = numbers.emplace(tensor, int(p.tensors.size()));
+    if (added) p.tensors.push_back(graph_tensor(*tensor));
+    return at->second;
+  };
+  for (const Descriptor* operation : graph.all<Descriptor*>(kDnnGraphOperations)) {
+    if (library().live.count(operation) == 0 || !operation->finalized) return kNotFinalized;
+    GraphStep s;
+    s.kind = operation->kind;
+    const auto of = [&](int attribute) { return number(*operation, attribute); };
+    switch (s.kind) {
+      case kDnnMatmulOperation:
+        s.x = of(kDnnMatmulA), s.b = of(kDnnMatmulB), s.y = of(kDnnMatmulC);
+        break;
+      case kDnnReductionOperation:
+        s.x = of(kDnnReductionX), s.y = of(kDnnReductionY);
+        s.mode =
+            operation->one<Descriptor*>(kDnnReductionDescriptor)->one<int>(kDnnReductionOperator);
+        break;
+      case kDnnReshapeOperation:
+        s.x = of(kDnnReshapeX), s.y = of(kDnnReshapeY);
+        break;
+      case kDnnPointwiseOperation: {
+        const auto* function = operation->one<Descriptor*>(kDnnPointwiseDescriptor);
+        if (!usable(function, kDnnPointwise)) return kNotFinalized;
+        s.mode = function->one<int>(kDnnPointwiseModeIs);
+        if (function->values.count(kDnnPointwiseAxis))
+          s.axis = function->one<std::int64_t>(kDnnPointwiseAxis);
+        s.x = of(kDnnPointwiseX), s.b = of(kDnnPointwiseB), s.t = of(kDnnPointwiseT);
+        s.y = of(kDnnPointwiseY);
+        break;
+      }
+      default:
+        return kUnsupported;
+    }
+    if (!fine) return kNotFinalized;
+    if (const DnnResult wrong = check_step(p, s)) return wrong;
+    // What is between operations is made by one of them, before others read it.
+    for (const int i : {s.x, s.b, s.t})
+      if (i >= 0 && p.tensors[std::size_t(i)].kind == GraphTensor::between &&
+          !p.tensors[std::size_t(i)].written)
+        return kBad;
+    if (std::exchange(p.tensors[std::size_t(s.y)].written, true)) return kBad;
+    p.steps.push_back(s);
+  }
+  return kFine;
+}
+
+// Whether NVIDIA's library knows such a graph.
+bool is_known(const GraphProgram& p) {
+  const std::int64_t size = p.tensors[std::size_t(p.first_product()->x)].dims[3];
+  bool has_stats = false;
+  for (const GraphTensor& t : p.tensors) {
+    const bool column = t.dims[3] == 1;
+    if (t.kind != GraphTensor::in_memory) continue;
+    if (t.type == kDnnF32) has_stats = has_stats || column;
+    const bool halves = t.type == kDnnF16 || t.type == kDnnBf16;
+    if (!halves && !(t.type == kDnnF32 && column)) return false;
+  }
+  return has_stats && size % 8 == 0 && size <= 128;
+}
+
 std::vector<int> engines_of(int mode, const Descriptor& graph) {
   if (setting("none") != 0) return {};
   if (setting("alone") != 0 && graph.all<Descriptor*>(kDnnGraphOperations).size() > 1) return {};
+  if (is_program(graph)) {
+    GraphProgram p;
+    if (describe_program(graph, p) != kFine || !is_known(p)) return {};
+  }
   if (const int only = setting("engine"))
     return (only == 8) == (mode == kDnnHeuristicsFallback) ? std::vector{only} : std::vector<int>();
-  return mode == kDnnHeuristicsFallback ? std::vector{8} : std::vector{1, 2, 3, 4, 5, 6, 7};
+  if (mode == kDnnHeuristicsFallback) return {8};
+  return is_program(graph) ? std::vector{1, 5, 6, 7} : std::vector{1, 2, 3, 4, 5, 6, 7};
 }
 
 std::vector<int> notes_of(int engine) {
@@ -502,11 +664,28 @@ DnnResult finalize(Descriptor& d) {
       return describe(d, call);
     }
     case kDnnPointwise: {
+      constexpr std::array kModes{kDnnAdd, kDnnMul,  kDnnSub,          kDnnDiv,   kDnnExp,
+                                  kDnnLog, kDnnRelu, kDnnGreaterEqual, kDnnIndex, kDnnSelect};
       const int mode = d.one<int>(kDnnPointwiseModeIs);
-      return mode == kDnnAdd || mode == kDnnRelu ? kFine : kUnsupported;
+      return std::find(kModes.begin(), kModes.end(), mode) != kModes.end() ? kFine : kUnsupported;
     }
-    case kDnnOperationGraph:
-      return describe_graph(d, call);
+    case kDnnMatmul:
+      return d.one<int>(kDnnMatmulCompute) == kDnnF32 ? kFine : kUnsupported;
+    case kDnnReduction: {
+      const int by = d.one<int>(kDnnReductionOperator);
+      const bool known = by == kDnnSum || by == kDnnMax;
+      return known && d.one<int>(kDnnReductionCompute) == kDnnF32 ? kFine : kUnsupported;
+    }
+    case kDnnMatmulOperation:
+      return usable(d.one<Descriptor*>(kDnnMatmulDescriptor), kDnnMatmul) ? kFine : kNotFinalized;
+    case kDnnReductionOperation:
+      return usable(d.one<Descriptor*>(kDnnReductionDescriptor), kDnnReduction) ? kFine
+                                                                                : kNotFinalized;
+    case kDnnOperationGraph: {
+      if (!is_program(d)) return describe_graph(d, call);
+      GraphProgram p;
+      return describe_program(d, p);
+    }
     case kDnnEngineHeuristics: {
       if (const int refused = setting("heuristics")) return refused;
       return usable(d.one<Descriptor*>(kDnnHeuristicsGraph), kDnnOperationGraph) ? kFine
@@ -523,11 +702,76 @@ DnnResult finalize(Descriptor& d) {
   }
 }
 
+// What the kernel of graphs gets, as above. The program is what of the graph is not its memory.
+struct GraphCall {
+  void* pointers[kMostPointers + 1];  // the last one: workspace
+  std::uint64_t given[kMostPointers + 1];
+  const GraphProgram* program;
+};
+
+Result run_graph(const Launched& launched) {
+  static std::atomic<unsigned> runs{0};
+  const GraphCall& c = *static_cast<const GraphCall*>(launched.arguments[0]);
+  for (std::size_t i = 0; i <= std::size_t(kMostPointers); ++i)
+    if (c.pointers[i] && ~c.given[i] == reinterpret_cast<std::uint64_t>(c.pointers[i]))
+      return kIllegalAddress;
+  const auto touch = of_driver<Touch>("troupe_fake_touch");
+  for (const GraphTensor& t : c.program->tensors)
+    if (t.kind == GraphTensor::in_memory) touch(c.pointers[t.pointer], t.bytes(), t.written);
+  void* workspace = c.pointers[kMostPointers];
+  if (workspace) touch(workspace, std::size_t(c.program->workspace()), 1);
+  c.program->run(c.pointers, static_cast<float*>(workspace), runs.fetch_add(1));
+  computed.fetch_add(1);
+  return kSuccess;
+}
+
+DnnResult execute_program(OpaqueDnn& handle, const Descriptor& graph, int engine,
+                          const Descriptor& pack) {
+  // A run may be over after its plan.
+  static auto& programs = *new std::vector<std::unique_ptr<GraphProgram>>;
+  auto p = std::make_unique<GraphProgram>();
+  if (const DnnResult wrong = describe_program(graph, *p)) return wrong;
+  p->engine = engine;
+  const auto ids = pack.all<std::int64_t>(kDnnPackIds);
+  const auto given = pack.all<void*>(kDnnPackPointers);
+  if (ids.size() != given.size()) return kBad;
+  GraphCall call{};
+  int next = 0;
+  for (GraphTensor& t : p->tensors) {
+    if (t.kind == GraphTensor::between) continue;
+    const auto id = std::find(ids.begin(), ids.end(), t.id);
+    if (id == ids.end()) return kBad;
+    void* pointer = given[std::size_t(id - ids.begin())];
+    if (!pointer) return kNull;
+    if (t.kind == GraphTensor::by_value) {
+      std::memcpy(&t.value, pointer, sizeof t.value);
+      continue;
+    }
+    if (reinterpret_cast<std::uint64_t>(pointer) % std::uint64_t(t.alignment) != 0)
+      return kMisaligned;
+    t.pointer = next++;
+    call.pointers[t.pointer] = pointer;
+  }
+  if (engine == 7) {
+    void* workspace = pack.one<void*>(kDnnPackWorkspace);
+    if (!workspace) return kNull;
+    if (reinterpret_cast<std::uint64_t>(workspace) % 256 != 0) return kMisaligned;
+    call.pointers[kMostPointers] = workspace;
+  }
+  for (std::size_t i = 0; i <= std::size_t(kMostPointers); ++i)
+    call.given[i] = ~reinterpret_cast<std::uint64_t>(call.pointers[i]);
+  call.program = p.get();
+  programs.push_back(std::move(p));
+  return handle.graph_kernel.launch(handle.stream, &call) ? kFine : kFailed;
+}
+
 DnnResult execute(OpaqueDnn& handle, const Descriptor& plan, const Descriptor& pack) {
   if (!usable(&plan, kDnnExecutionPlan) || !usable(&pack, kDnnVariantPack)) return kNotFinalized;
   const auto* config = plan.one<Descriptor*>(kDnnPlanConfig);
   if (!usable(config, kDnnEngineConfig) || !usable(config->graph, kDnnOperationGraph))
     return kNotFinalized;
+  if (is_program(*config->graph))
+    return execute_program(handle, *config->graph, config->engine, pack);
   Call call{};
   if (const DnnResult wrong = describe_graph(*config->graph, call)) return wrong;
   call.engine = config->engine;
@@ -603,11 +847,17 @@ DnnResult get(const Descriptor& d, int attribute, int type, std::int64_t most, s
                                : kBadType;
   if (d.kind == kDnnExecutionPlan && attribute == kDnnPlanWorkspace) {
     const auto* config = d.one<Descriptor*>(kDnnPlanConfig);
-    Call call{};
-    if (const DnnResult wrong = describe_graph(*config->graph, call)) return wrong;
-    return type == kDnnOfInt64 ? give(std::vector<std::int64_t>{workspace_of(config->engine, call)},
-                                      most, count, to)
-                               : kBadType;
+    std::int64_t bytes = 0;
+    if (is_program(*config->graph)) {
+      GraphProgram p;
+      if (const DnnResult wrong = describe_program(*config->graph, p)) return wrong;
+      bytes = config->engine == 5 ? std::int64_t{1} << 40 : config->engine == 7 ? p.workspace() : 0;
+    } else {
+      Call call{};
+      if (const DnnResult wrong = describe_graph(*config->graph, call)) return wrong;
+      bytes = workspace_of(config->engine, call);
+    }
+    return type == kDnnOfInt64 ? give(std::vector<std::int64_t>{bytes}, most, count, to) : kBadType;
   }
   return kBad;
 }
@@ -627,7 +877,9 @@ std::size_t troupe_fake_cudnn_descriptors() {
 std::size_t troupe_fake_cudnn_computed() { return computed.load(); }
 std::size_t troupe_fake_cudnn_late_ends() { return late_ends.load(); }
 
-std::size_t cudnnGetVersion() { return 91900; }
+std::size_t cudnnGetVersion() {
+  return std::size_t(setting_in("TROUPE_FAKE_CUDNN", "version", 91900));
+}
 std::size_t cudnnGetCudartVersion() { return 13000; }
 const char* cudnnGetErrorString(DnnResult result) {
   switch (result) {
@@ -662,7 +914,8 @@ DnnResult cudnnCreate(DnnHandle* handle) {
   last_error().clear();
   if (const int refused = setting("create")) return refused;
   auto made = new OpaqueDnn;
-  if (!made->kernel.load("fake_cudnn_convolution", run, sizeof(Call))) {
+  if (!made->kernel.load("fake_cudnn_convolution", run, sizeof(Call)) ||
+      !made->graph_kernel.load("fake_cudnn_graph", run_graph, sizeof(GraphCall))) {
     delete made;
     return kNoLibrary;
   }
@@ -674,6 +927,7 @@ DnnResult cudnnDestroy(DnnHandle handle) {
                             "cuStreamSynchronize")(handle->stream) == kInvalidHandle)
     late_ends.fetch_add(1);
   handle->kernel.unload();
+  handle->graph_kernel.unload();
   delete handle;
   return kFine;
 }
