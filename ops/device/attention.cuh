@@ -71,7 +71,7 @@ struct AttentionWeights {
   }
 };
 
-// Weights of products by the stats, and the gradients of the products. A weight of 0 has none.
+// Weights of products by the stats, and the gradients of the products.
 template <class T>
 struct AttentionSlopes {
   using Args = AttentionRowsArgs;
@@ -90,10 +90,13 @@ struct AttentionSlopes {
       T *x = static_cast<T*>(a.scores) + row * a.open.keys,
         *slopes = static_cast<T*>(a.slopes) + row * a.open.keys;
       for (std::int64_t j = threadIdx.x; j < a.open.keys; j += blockDim.x) {
-        const C weight = open(j) ? C(std::exp(load(x[j]) * scale - log)) : C(0);
+        C weight = C(0), slope = C(0);
+        if (open(j)) {
+          weight = std::exp(load(x[j]) * scale - log);
+          slope = weight * (load(slopes[j]) - mean) * scale;
+        }
         x[j] = Store<T>::of(weight);
-        slopes[j] =
-            Store<T>::of(weight == C(0) ? C(0) : C(weight * (load(slopes[j]) - mean) * scale));
+        slopes[j] = Store<T>::of(slope);
       }
     }
   }

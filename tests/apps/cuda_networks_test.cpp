@@ -129,6 +129,33 @@ std::vector<Tensor> train_blocks(bool gpu) {
   return losses_and_variables(g, loss, optim::Momentum{.lr = 0.1}.apply(gradients), gpu);
 }
 
+// Causal attention in f16, between layers of f32.
+std::vector<Tensor> train_half_attention(bool gpu) {
+  Graph g(9);
+  auto [x, y] = data::tales(2000, {.window = 8, .stride = 3})
+                    .shuffle(400, 1)
+                    .repeat()
+                    .batch(2, data::Remainder::drop)
+                    .outputs(g);
+  struct Net : nn::Module {
+    using Module::Module;
+    nn::Embedding tokens{*this, "tokens", 128, 16, {.stddev = 0.1}};
+    nn::Linear query{*this, "query", 16, 16}, key{*this, "key", 16, 16},
+        value{*this, "value", 16, 16};
+    nn::Linear head{*this, "head", 16, 128};
+  } net(g.scope("net"));
+  const Output in = net.tokens(x);
+  const auto heads = [&](const nn::Linear& layer) {
+    return cast(transpose(reshape(layer(in), {2, 8, 2, 8}), {.perm = {0, 2, 1, 3}}), DType::f16);
+  };
+  const Output seen = nn::scaled_dot_product_attention(heads(net.query), heads(net.key),
+                                                       heads(net.value), {.causal = true});
+  const Output joined =
+      reshape(transpose(cast(seen, DType::f32), {.perm = {0, 2, 1, 3}}), {2, 8, 16});
+  Output loss = mean(softmax_cross_entropy(net.head(in + joined), y));
+  return losses_and_variables(g, loss, optim::Momentum{.lr = 0.1}.minimize(loss), gpu);
+}
+
 // A network whose layers are a function that is called, a loop of as many rounds as its input says,
 // and a branch.
 std::vector<Tensor> train_control(bool gpu) {
@@ -197,6 +224,13 @@ TEST_CASE("convolutions and products by libraries train on a GPU as on the CPU")
 TEST_CASE("a table of rows trains on a GPU as on the CPU") { check_trained(train_table, 1e-4); }
 
 TEST_CASE("blocks of a GPT train on a GPU as on the CPU") { check_trained(train_blocks, 1e-4); }
+
+TEST_CASE("attention of f16 trains on a GPU as on the CPU, by a library and in parts") {
+  for (const char* by : {"cudnn", "kernels"}) {
+    const test::EnvironmentVariable attention("TROUPE_CUDA_ATTENTION", by);
+    check_trained(train_half_attention, 1e-3, true);
+  }
+}
 
 TEST_CASE("loops and functions train on a GPU as on the CPU") {
   check_trained(train_control, 1e-4);

@@ -220,7 +220,7 @@ Expected<Tensor> attention_narrow(const KernelContext& c, DType dtype, const Ten
   return made;
 }
 
-constexpr std::int64_t kQueryRows = 64;
+constexpr std::int64_t kQueryRows = 128;
 
 template <class C>
 class AttentionForward final : public Kernel {
@@ -350,8 +350,9 @@ class AttentionBackward final : public Kernel {
         const std::int64_t i = rows.begin + r;
         const C* y = one.y + i * s.out;
         const C mean = row_sum<C>(s.out, [&](std::int64_t j) { return dy[r * s.out + j] * y[j]; });
-        slope(weights + r * n, slopes + r * n, n, one.stats[i], mean,
-              [&](C* x) { open.close(s, problem, i, n, x, -std::numeric_limits<C>::infinity()); });
+        C *p = weights + r * n, *d = slopes + r * n;
+        slope(p, d, n, one.stats[i], mean);
+        for (C* row : {p, d}) open.close(s, problem, i, n, row, C(0));
       }
       TROUPE_TRY(gemm<C>(n, s.out, m, {weights, n, true}, {dy, s.out}, true, {one.dv, s.out}));
       TROUPE_TRY(gemm<C>(n, s.size, m, {slopes, n, true}, {q, s.size}, true, {one.dk, s.size}));
@@ -361,17 +362,14 @@ class AttentionBackward final : public Kernel {
     return ok_status();
   }
 
-  // Products become weights, and the gradients of weights those of products. A weight of 0 has
-  // none.
-  template <class Close>
-  void slope(C* weights, C* slopes, std::int64_t n, C stats, C mean, Close close) const {
-    for (std::int64_t j = 0; j < n; ++j) weights[j] *= scale_;
-    close(weights);
-#pragma omp simd
-    for (std::int64_t j = 0; j < n; ++j) {
-      weights[j] = exp_value(weights[j] - stats);
-      slopes[j] = weights[j] == 0 ? C(0) : weights[j] * (slopes[j] - mean) * scale_;
-    }
+  // Products become weights, and the gradients of weights those of products.
+  void slope(C* weights, C* slopes, std::int64_t n, C stats, C mean) const {
+    map_packets<C>(n, {weights, slopes}, {1, 1}, {weights, slopes}, [=, this](auto at, auto to) {
+      const Packet<C> weight = exp_value(at(0) * scale_ - stats);
+      const Packet<C> slope = at(1) - mean;
+      to(0, weight);
+      to(1, weight * slope * scale_);
+    });
   }
 
   const DType dtype_;

@@ -41,6 +41,10 @@ const AddCases attention([] {
                         false, false, false, false, false, true, false, false, false, false,
                         false, true,  true,  false, true,  true, true,  true,  true,  true});
   const double half_log = std::log(2.0) / 2;
+  // Of one shape, so that any two may be one tensor.
+  const std::vector<Tensor> alike{any({3, 3}), any({3, 3}, -1, 2), any({3, 3}, -2, 1)};
+  const std::vector<Tensor> alike_back{any({3, 3}, 0, 2), alike[0],           alike[1],
+                                       alike[2],          any({3, 3}, -1, 0), any({3}, 0.5, 2)};
   Cases rows{
       {.op = "DotProductAttention",
        .inputs = {q, k, v},
@@ -61,6 +65,23 @@ const AddCases attention([] {
       {.op = "DotProductAttention",
        .inputs = {f32({1, 1}, {2}), f32({1, 1}, {3}), f32({1, 2}, {5, 7})},
        .want = {f32({1, 2}, {5, 7}), f32({1}, {6})}},
+      {.op = "DotProductAttention",
+       .inputs = alike,
+       .attrs = attributes(true),
+       .differentiate = {0, 1, 2}},
+      {.op = "MaskedDotProductAttention",
+       .inputs = {alike[0], alike[1], alike[2], bools({3}, {true, false, true})},
+       .attrs = attributes(false),
+       .differentiate = {0, 1, 2}},
+      {.op = "DotProductAttentionGrad",
+       .inputs = alike_back,
+       .attrs = attributes(true),
+       .differentiate = {0, 1, 2, 3, 4, 5}},
+      {.op = "MaskedDotProductAttentionGrad",
+       .inputs = {alike_back[0], alike_back[1], alike_back[2], alike_back[3], alike_back[4],
+                  alike_back[5], bools({3, 1}, {true, false, true})},
+       .attrs = attributes(true),
+       .differentiate = {0, 1, 2, 3, 4, 5}},
       {.op = "DotProductAttention",  // no keys
        .inputs = {f32({2, 1}, {2, 1}), f32({0, 1}, {}), f32({0, 2}, {})},
        .want = {f32({2, 2}, {0, 0, 0, 0}), f32({2}, {0, 0})}},
