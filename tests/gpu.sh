@@ -73,13 +73,13 @@ gpu_cases() {
   cat "$log"
   ((code == 0)) && grep -qE 'test cases: *[1-9]' "$log" && ! grep -q 'skipped: ' "$log"
 }
-# Ops against the CPU; products of matrices and convolutions by cuBLASLt and cuDNN, where they are,
-# and by Troupe's kernels.
+# Ops against the CPU; products of matrices, convolutions and attention by cuBLASLt and cuDNN, where
+# they are, and by Troupe's kernels.
 gpu_ops() {
   gpu_cases || return
   [[ $(gpu_part cublasLt state) == ready || $(gpu_part cudnn state) == ready ]] || return 0
-  TROUPE_CUDA_MATMUL=kernels TROUPE_CUDA_CONV=kernels \
-    gpu_cases --test-case='CUDA: products*,CUDA: convolutions*,CUDA: rows of ops*'
+  TROUPE_CUDA_MATMUL=kernels TROUPE_CUDA_CONV=kernels TROUPE_CUDA_ATTENTION=kernels \
+    gpu_cases --test-case='CUDA: products*,CUDA: convolutions*,CUDA: attention*,CUDA: rows of ops*'
 }
 
 # gpu_network NAME BOUND ARGUMENT...: trains it on the CPU and twice on the GPU.

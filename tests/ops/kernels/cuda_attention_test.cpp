@@ -200,6 +200,31 @@ TEST_CASE("CUDA: attention and its gradient by cuDNN and by Troupe's kernels are
   }
 }
 
+// By what the GPU has for it, the gradients of q in one order.
+TEST_CASE("CUDA: attention on any GPU is near the CPU's, twice with the same bits" *
+          doctest::test_suite("gpu")) {
+  if (skips_without_gpu()) return;
+  Random random(80);
+  INFO("seed 80");
+  auto device = test_gpu("order=3");
+  const std::int64_t queries = is_on_hardware() ? 256 : 6, keys = is_on_hardware() ? 384 : 40;
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32})
+    for (const bool causal : {false, true})
+      for (const bool masked : {false, true}) {
+        INFO(dtype_name(dtype) << ", causal " << causal << ", masked " << masked);
+        const AttentionCase one(random, dtype, {2, 2}, queries, keys, 64, 64, causal,
+                                masked ? mask_of(random, Shape{2, 1, queries, keys}) : Tensor());
+        const double bound = bound_of(dtype, std::max(1.0, one.largest_score()));
+        for (const bool gradient : {false, true}) {
+          const auto run = [&] { return gradient ? one.dx(*device) : one.y(*device); };
+          const auto got = run(), again = run();
+          check_near(got, gradient ? one.want_back : one.want, bound);
+          REQUIRE(again.ok());
+          for (std::size_t i = 0; i < got->size(); ++i) CHECK(Tensor::same((*got)[i], (*again)[i]));
+        }
+      }
+}
+
 TEST_CASE("CUDA: attention of f32 and f64, and of nothing, does not ask cuDNN") {
   Random random(72);
   INFO("seed 72");
