@@ -105,6 +105,32 @@ TEST_CASE("CUDA: NVIDIA's cuDNN plans attention and its gradient for an A100 [sl
   plan_attention("a100");
 }
 
+// No library is needed: it is not asked.
+TEST_CASE("CUDA: cuDNN is not asked for what it is known not to do as it should") {
+  Cudnn library;
+  const DnnTarget nowhere(nullptr);
+  const auto refused = [&](const DnnAttention& a, int version, const std::string& architecture) {
+    library.version = version;
+    bool for_good = false;
+    const auto made = AttentionPlan::make_several(
+        library, a, nowhere, {.workspace = 1, .architecture = architecture}, 1, &for_good);
+    REQUIRE_FALSE(made.ok());
+    CHECK(made.status().code() == Code::unimplemented);
+    CHECK(for_good);
+    return made.status().message();
+  };
+  DnnAttention a = of_sizes(2, 2, 64, 64, 64);
+  CHECK(contains(refused(a, 91099, "sm_90"), "cuDNN 9.10.99 is not asked for attention"));
+  a.dtype = DType::f32;
+  CHECK(contains(refused(a, 91900, "sm_90"), "not of f32"));
+  a.dtype = DType::f16, a.gradient = true;
+  for (const char* other : {"sm_75", "sm_100", "sm_120"})
+    CHECK(contains(refused(a, 91900, other), std::string("for ") + other));
+  CHECK(contains(refused(a, 91500, "sm_80"), "no multiple of 128"));
+  a.queries = a.keys = 1;
+  CHECK(contains(refused(a, 91900, "sm_90"), "one query to one key"));
+}
+
 TEST_CASE("CUDA: NVIDIA's cuDNN plans odd attention, or leaves it [slow]") {
   const auto cudnn = planning_cudnn();
   if (!cudnn) return;
