@@ -17,7 +17,7 @@ if grep -q 'skipped: .*' "$log"; then
   grep -o 'skipped: .*' "$log" | sort -u
 else
   for gpu in h100 a100; do
-    figure "plans of ResNet-50 for $gpu, of f32, f16 and bf16" "$(grep -o "$gpu: [0-9]* plans.*" "$log" | tr '\n' ' ')"
+    figure "plans of ResNet-50, and of attention, for $gpu" "$(grep -o "$gpu: [0-9]* plans.*" "$log" | tr '\n' ' ')"
     expect "$gpu: a plan for each of 23 convolutions and their gradients, padded in two ways" \
       grep -q "cuDNN [0-9]*, $gpu: 414 plans" "$log"
     expect "$gpu: a plan for each with a bias, and with a bias and Relu" \
