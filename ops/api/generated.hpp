@@ -1463,8 +1463,8 @@ struct MaskedDotProductAttentionOutputs {
   Output stats;
 };
 // MaskedDotProductAttention: DotProductAttention where the mask, which broadcasts to
-// [...,queries,keys], is true. A query that may not look at any key has zeros, stats of +inf, and
-// no gradient.
+// [...,queries,keys], is true. A query that may not look at any key has zeros, stats of 0, and no
+// gradient.
 MaskedDotProductAttentionOutputs masked_dot_product_attention(Output q, Output k, Output v,
     Output mask, const MaskedDotProductAttentionOptions& options = {}, Site site = Site::here());
 
