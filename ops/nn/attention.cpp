@@ -59,6 +59,23 @@ void check_three(Output q, Output k, Output v, const Site& site) {
   check_given(what + "v", v, site);
 }
 
+// As far as shapes are known: a run says the rest.
+void check_mask(Output q, const PartialShape& keys, const Output& mask, const Site& site) {
+  const PartialShape& queries = q.shape();
+  if (mask.empty() || !queries.known_rank() || !keys.known_rank() || queries.rank() < 2 ||
+      keys.rank() < 2)
+    return;
+  PartialShape scores = queries;
+  scores.set_dim(scores.rank() - 1, keys[keys.rank() - 2]);
+  const PartialShape& open = mask.shape();
+  if (!open.known_rank()) return;
+  if (broadcast(open, scores).ok()) return;
+  throw Error(invalid_argument("attention: the mask " + open.text() +
+                               " does not broadcast to [..., queries, keys], which is " +
+                               scores.text())
+                  .at(site));
+}
+
 double factor_of(Output q, const AttentionOptions& options, const Site& site) {
   if (!std::isfinite(options.scale))
     throw Error(invalid_argument("scaled_dot_product_attention: the scale is no number").at(site));
@@ -111,6 +128,7 @@ Output added_at(Output x, Output part, Output at, const Site& site) {
 Output scaled_dot_product_attention(Output q, Output k, Output v, const AttentionOptions& options,
                                     Site site) {
   check_three(q, k, v, site);
+  check_mask(q, k.shape(), options.mask, site);
   if (in_one_node(q, options))
     return attend_in_one_node(q, k, v, options.mask, options.causal, factor_of(q, options, site),
                               site);
@@ -155,6 +173,7 @@ CachedAttention scaled_dot_product_attention(Output q, Output k, Output v,
                                              const AttentionOptions& options, Site site) {
   check_three(q, k, v, site);
   const KeyValueCache next = cache.append(k, v, site);
+  check_mask(q, next.keys.shape(), options.mask, site);
   const Output behind = not_later(q, cache, site);
   if (!in_one_node(q, options))
     return {attend(q, next.keys, next.values, behind, options, site), next};

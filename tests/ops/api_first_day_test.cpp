@@ -303,4 +303,9 @@ TEST_CASE("self-attention takes its options by themselves") {
   run.init();
   const auto both = run.run({causal, same});
   CHECK(Tensor::same(both[0], both[1]));
+  // One mask for each example needs a place for the heads.
+  const Output padding = constant(g, Tensor::zeros(DType::bool_, Shape{2, 1, 3}).value());
+  CHECK(net.attention(x, {.mask = expand_dims(padding, 1)}).shape() == PartialShape{2, 3, 4});
+  const Output longer = constant(g, Tensor::zeros(DType::bool_, Shape{2, 1, 1, 5}).value());
+  check_refused([&] { net.attention(x, {.mask = longer}); }, "[2,2,3,3]");
 }
