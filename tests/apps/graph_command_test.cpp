@@ -152,7 +152,7 @@ TEST_CASE("files that are no graphs, and steps that a graph does not have, are e
   refused(file, 1, "is no graph");
   write_sample(file);
   std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
-  refused(file, 1, "is no graph");
+  refused(file, 1, "is damaged");
   write_sample(file);
   refused(file + " --stage plan", 2, "--fetch or --target");
   refused(file + " --feed x", 2, "--fetch or --target");

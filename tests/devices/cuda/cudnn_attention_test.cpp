@@ -97,7 +97,7 @@ void plan_attention(const std::string& gpu) {
 
 }  // namespace
 
-TEST_CASE("CUDA: NVIDIA's cuDNN plans attention and its gradient for an H100") {
+TEST_CASE("CUDA: NVIDIA's cuDNN plans attention and its gradient for an H100 [slow]") {
   plan_attention("h100");
 }
 
