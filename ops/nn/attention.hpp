@@ -15,9 +15,9 @@ struct AttentionOptions {
 };
 
 // softmax(q k^T / sqrt(size)) v for q [..., queries, size], k [..., keys, size] and v [..., keys,
-// out] with equal leading dimensions; returns [..., queries, out]. Of f16 and bf16, without dropout,
-// it is one node, which adds up in f32 and rounds once. `size` must be known. A fully masked query
-// yields zeros and has no gradient.
+// out] with equal leading dimensions; returns [..., queries, out]. Of f16 and bf16, without
+// dropout, it is one node, which adds up in f32 and rounds once. `size` must be known. A fully
+// masked query yields zeros and has no gradient.
 Output scaled_dot_product_attention(Output q, Output k, Output v,
                                     const AttentionOptions& options = {}, Site site = Site::here());
 
