@@ -137,7 +137,7 @@ Status Coordinator::workers_present(const StepShape& step) const {
   return ok_status();
 }
 
-void Coordinator::run(const RunRequest& request, Instant now, Outputs& out) {
+void Coordinator::run(RunRequest request, Instant now, Outputs& out) {
   TROUPE_CHECK(request.step && !request.step->partitions.empty(), "a step has partitions");
   sessions_.acknowledge(request.run.session, request.acknowledged);
   if (sessions_.acknowledged(request.run) || runs_.contains(request.run)) return;
@@ -150,14 +150,14 @@ void Coordinator::run(const RunRequest& request, Instant now, Outputs& out) {
   }
   if (runs_.empty()) last_progress_ = now;
   Run& run = runs_.add(request.run);
-  run.step = request.step;
+  run.step = std::move(request.step);
   run.came = run.began = now;
   run.deadline = request.deadline;
-  run.note = request.note;
+  run.note = std::move(request.note);
   run.on_nan = request.on_nan;
   run.commit = request.commit;
   run.with_place = request.with_place;
-  run.resume = request.resume;
+  run.resume = std::move(request.resume);
   settle(now, out);
 }
 
@@ -205,7 +205,8 @@ void Coordinator::admit(Instant now, Outputs& out) {
   std::size_t computing = runs_.computing();
   if (computing >= options_.max_active) return;
   MutexTurns::Line line(mutexes_);
-  for (const RunId& id : runs_.in(Phase::queued)) {
+  runs_.in(Phase::queued, queued_);
+  for (const RunId& id : queued_) {
     if (computing >= options_.max_active) return;
     Run& run = *runs_.find(id);
     if (!run.resume && runs_.restoring()) return;  // it needs the restored state

@@ -177,7 +177,7 @@ class Coordinator {
   }
   // A run of a session that is not open is answered failed_precondition; a run whose answer is
   // acknowledged is ignored.
-  void run(const RunRequest& request, Instant now, Outputs& out);
+  void run(RunRequest request, Instant now, Outputs& out);
   // Has no effect once the run's number is decided.
   void cancel(RunId run, Status cause, Instant now, Outputs& out);
   // What a run waits for (ExplainDeadline), for its error; "" if it waits for nothing.
@@ -309,7 +309,8 @@ class Coordinator {
   std::set<TaskId> shards_;
   KeptAnswers sessions_;
   RunTable runs_;
-  std::set<RunId> actions_;  // under way
+  std::vector<RunId> queued_;  // of admit(); its memory is reused
+  std::set<RunId> actions_;    // under way
   DatasetPlaces places_;
   MutexTurns mutexes_;
   Journal journal_;

@@ -133,8 +133,9 @@ void carry_out(MasterSelf self, Coordinator::Expel& expel) {
 // reads its state now and then, between the steps.
 void record(MasterSelf self, const RunId& id) {
   Trace* trace = active(self->state.trace);
+  if (!trace) return;
   const Sessions::Run* run = self->state.sessions->find(id);
-  if (!trace || !run || run->began_ns == 0) return;
+  if (!run || run->began_ns == 0) return;
   TraceTrack& line = trace->track("runs");
   const std::int64_t now_ns = Trace::now_ns();
   const char* name = run->step && !run->step->may_write ? "read" : "run";

@@ -92,16 +92,25 @@ class RunTable {
   template <class Wanted>
   std::vector<RunId> where(Wanted wanted) const {
     std::vector<RunId> ids;
+    where(wanted, ids);
+    return ids;
+  }
+  // The same into `ids`, whose memory is reused.
+  template <class Wanted>
+  void where(Wanted wanted, std::vector<RunId>& ids) const {
+    ids.clear();
     for (const auto& [id, run] : runs_)
       if (wanted(run)) ids.push_back(id);
     if (ids.size() > 1)
       std::sort(ids.begin(), ids.end(), [&](const RunId& a, const RunId& b) {
         return runs_.at(a).order < runs_.at(b).order;
       });
-    return ids;
   }
   std::vector<RunId> in(Phase phase) const {
     return where([phase](const Run& run) { return run.phase == phase; });
+  }
+  void in(Phase phase, std::vector<RunId>& ids) const {
+    where([phase](const Run& run) { return run.phase == phase; }, ids);
   }
   // The first of these; null if there is none.
   Run* first_in(Phase phase);

@@ -330,9 +330,13 @@ Sessions::Run* Sessions::begin(RunStep& message, Outputs& out) {
     return nullptr;
   }
   ++step->running;
-  at->second = {message.call, step->id, step->shape, std::move(message.feeds),
-                std::uint32_t(step->request.fetches.size())};
-  return &at->second;
+  Run& run = at->second;
+  run.call = std::move(message.call);
+  run.compiled = step->id;
+  run.step = step->shape;
+  run.feeds = std::move(message.feeds);
+  run.fetches = std::uint32_t(step->request.fetches.size());
+  return &run;
 }
 
 Sessions::Run* Sessions::find(const RunId& id) {

@@ -139,7 +139,7 @@ class Sessions {
   void reset(const ResetContainers& message, Outputs& out);
   void rewind(const RewindStep& message, Outputs& out);
 
-  // Null if the run was refused, and answered. Takes the feeds.
+  // Null if the run was refused, and answered. Takes the call and the feeds.
   Run* begin(RunStep& message, Outputs& out);
   Run* find(const RunId& id);
   // Ignored for an unknown run.

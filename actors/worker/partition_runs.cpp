@@ -180,11 +180,12 @@ void PartitionRuns::after_burst(const AttemptId& id, Attempt& attempt, BurstResu
   }
   attempt.waits += std::uint32_t(result.waits.size());
   for (const StepWait& wait : result.waits) out.push_back(Await{id, wait});
-  went_idle(attempt);
   if (result.finished) {
     attempt.finished = true;
+    if (attempt.committing) went_idle(attempt);
     return end_if_over(id, attempt, out);
   }
+  went_idle(attempt);
   if (result.more) return burst_on_lanes(id, attempt, out);
   if (attempt.step->has_arrivals()) return burst(id, attempt, out);
   commit_held(attempt, out);

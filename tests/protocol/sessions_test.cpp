@@ -104,13 +104,13 @@ class SessionsJob {
     RunStep message;
     message.run = {client.id, client.next_run++};
     message.compiled = step;
-    message.call = call("run");
+    const std::shared_ptr<Call> asked = message.call = call("run");
     Sessions::Run* run = nullptr;
     feed([&](auto& out) { run = sessions.begin(message, out); });
-    if (!run) return message.call;
+    if (!run) return asked;
     running_[message.run] = step;
     feed_coordinator([&](auto& out) { coordinator_.run({message.run, run->step}, now_, out); });
-    return message.call;
+    return asked;
   }
   std::shared_ptr<Call> reset(const std::string& container) {
     auto c = call("reset");
