@@ -78,7 +78,7 @@ TEST_CASE("a job that waits for a worker gives up when it said, though nothing h
 }
 
 TEST_CASE("a large graph that is sent over a slow link does not delay the commits of others") {
-  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2; ++seed) {
     CAPTURE(seed);
     Graph small(7), large(7);
     std::vector<Op> adds;  // of two tasks: such a run commits by PREPARE
