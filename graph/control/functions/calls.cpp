@@ -103,7 +103,9 @@ Status check_loop(const NodeDef& loop, const FunctionDef& cond, const FunctionDe
       if (argument.op == kArgumentOp && may_keep(wanted, is)) continue;
       return invalid_argument("variable " + std::to_string(v) + " of the loop is " + typed(wanted) +
                               ", but its next value, " + result_text(body, v) + ", is " +
-                              typed(is) + "; a shape that changes is given as unknown");
+                              typed(is) +
+                              "; a dimension that changes is declared as -1, as in while_loop(..., "
+                              "{.shapes = {{}, {-1, 64}}})");
     }
   return ok_status();
 }

@@ -328,7 +328,7 @@ TEST_CASE("shapes that differ for certain are refused when a loop or a call is b
   Function f = g.function("half", {three}, {three}, [](Function&, Output v) { return v * 0.5; });
   CHECK_THROWS_WITH_AS(f(wrong), doctest::Contains("f64[3,1] is passed"), Error);
   CHECK_THROWS_WITH_AS(loop_of(g, constant(g, 2), fed.x, [&](Output, Output) { return wrong; }),
-                       doctest::Contains("a shape that changes is given as unknown"), Error);
+                       doctest::Contains("a dimension that changes is declared as -1"), Error);
   CHECK_THROWS_WITH_AS(g.function("wrong", {three}, {three},
                                   [&](Function&, Output v) {
                                     return reshape(v, {3, 1});
