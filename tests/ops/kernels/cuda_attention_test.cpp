@@ -186,6 +186,8 @@ TEST_CASE("CUDA: attention and its gradient by cuDNN and by Troupe's kernels are
     for (const DType dtype : {DType::f16, DType::bf16})
       for (const Sizes& s : all)
         for (const bool causal : {false, true}) {
+          // Of bf16 every other one: its kernels are those of f16.
+          if (dtype == DType::bf16 && causal == ((&s - all) % 2 == 0)) continue;
           INFO(by << " " << dtype_name(dtype) << " " << s.leading.text() << " " << s.queries << " "
                   << s.keys << ", mask " << s.mask.text() << ", causal " << causal);
           const Tensor mask = s.mask.rank() == 0 ? Tensor() : mask_of(random, s.mask);
@@ -233,7 +235,8 @@ TEST_CASE("CUDA: attention of f32 and f64, and of nothing, does not ask cuDNN") 
   const std::size_t before = computed_by_cudnn();
   for (const DType dtype : {DType::f32, DType::f64})
     for (const bool causal : {false, true}) {
-      check(*device, {random, dtype, {2, 3}, 70, 300, 8, 4, causal});
+      if (causal == (dtype == DType::f64))
+        check(*device, {random, dtype, {2, 3}, 70, 300, 8, 4, causal});
       check(*device,
             {random, dtype, {2, 3}, 4, 5, 8, 4, causal, mask_of(random, Shape{2, 3, 4, 5})});
     }
