@@ -49,6 +49,27 @@ struct Shipped {
   std::size_t functions = 0;
 };
 
+// A task that is sent these loads, one after the other, can prepare the step.
+void check_prepared(Shipped& client, const Output& fetch,
+                    const std::vector<const CompiledStepDraft*>& drafts) {
+  CpuOptions options;
+  options.threads = 1;
+  auto device = make_cpu_device(*DeviceName::parse(kDevice0), options);
+  for (bool check : {true, false}) {
+    CAPTURE(check);
+    StepLoader loader(kTask, ops::builtin(), {device.get()}, check);
+    const SessionGraphs::Work work = client.work(fetch, 0);
+    LoadStep step;
+    step.session = 1;
+    step.version = client.g.def().nodes.size();
+    step.request = work.request;
+    step.devices = work.target.devices;
+    for (const CompiledStepDraft* draft : drafts) loader.load(draft->loads.at(kTask));
+    PreparedStep prepared = loader.prepare(step, {});
+    CHECK_MESSAGE(prepared.status.ok(), prepared.status.text());
+  }
+}
+
 }  // namespace
 
 TEST_CASE("the passes that a program added run where the master compiles, too") {
@@ -167,22 +188,7 @@ TEST_CASE("a loop that is closed after a step was compiled runs in the next ones
   REQUIRE_MESSAGE(after.status.ok(), after.status.text());
   CHECK_FALSE(graphs.extend(closed)->changed);
 
-  CpuOptions options;
-  options.threads = 1;
-  auto device = make_cpu_device(*DeviceName::parse(kDevice0), options);
-  for (bool check : {true, false}) {
-    CAPTURE(check);
-    StepLoader loader(kTask, ops::builtin(), {device.get()}, check);
-    LoadStep step;
-    step.session = 1;
-    step.version = client.g.def().nodes.size();
-    step.request = client.work(last, 0).request;
-    step.devices = client.work(last, 0).target.devices;
-    loader.load(before.loads.at(kTask));
-    loader.load(after.loads.at(kTask));
-    PreparedStep prepared = loader.prepare(step, {});
-    CHECK_MESSAGE(prepared.status.ok(), prepared.status.text());
-  }
+  check_prepared(client, last, {&before, &after});
 }
 
 TEST_CASE("nodes that do not follow those of the session are refused, and the graph stands") {
@@ -238,22 +244,7 @@ TEST_CASE("a task is sent the functions that came with the nodes that it does no
   CHECK(rest.loads.at(kTask).graph->functions[0].name == "h");
   CHECK(graphs.compile(client.work(b, 0)).loads.at(kTask).graph->functions.size() == 2);
 
-  CpuOptions options;
-  options.threads = 1;
-  auto device = make_cpu_device(*DeviceName::parse(kDevice0), options);
-  for (bool check : {true, false}) {
-    CAPTURE(check);
-    StepLoader loader(kTask, ops::builtin(), {device.get()}, check);
-    LoadStep step;
-    step.session = 1;
-    step.version = client.g.def().nodes.size();
-    step.request = client.work(b, 0).request;
-    step.devices = client.work(b, 0).target.devices;
-    loader.load(whole.loads.at(kTask));
-    loader.load(rest.loads.at(kTask));
-    PreparedStep prepared = loader.prepare(step, {});
-    CHECK_MESSAGE(prepared.status.ok(), prepared.status.text());
-  }
+  check_prepared(client, b, {&whole, &rest});
 }
 
 TEST_CASE("a function that changed, or comes with no nodes, is refused, and the graph stands") {
