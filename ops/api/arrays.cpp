@@ -19,10 +19,11 @@ namespace {
   throw Error(invalid_argument(std::move(what)).at(site));
 }
 
-// Dimension `axis` of x, whose rank need not be known.
-Output extent_of(const Output& x, int axis, const Site& site) {
-  if (x.shape().known_rank()) return detail::extent(x, axis, site);
-  return gather(shape(x, {}, site), constant(x.graph(), std::int64_t{axis}, site), {}, site);
+// 0, 1, ... for the slices of x along `axis`.
+Output numbers_along(const Output& x, int axis, const Site& site) {
+  GraphBuilder& g = x.graph();
+  return range(constant<std::int64_t>(g, 0, site), detail::extent(x, axis, site),
+               constant<std::int64_t>(g, 1, site), site);
 }
 
 }  // namespace
@@ -93,10 +94,7 @@ Output repeat(Output x, std::int64_t times, std::int64_t axis, Site site) {
   if (times < 0)
     refuse_array("repeat: times is " + std::to_string(times) + "; it must not be negative", site);
   if (axis < 0) axis += whole.rank();
-  GraphBuilder& g = x.graph();
-  const Output places = range(g, times, site);
-  const Output from = range(constant<std::int64_t>(g, 0, site), detail::extent(x, int(axis), site),
-                            constant<std::int64_t>(g, 1, site), site);
+  const Output places = range(x.graph(), times, site), from = numbers_along(x, int(axis), site);
   // Row i is times times i.
   const Output all =
       add(expand_dims(from, 1, site), zeros_like(expand_dims(places, 0, site), site), site);
@@ -119,16 +117,14 @@ Output batch_gather(Output params, Output indices, std::int64_t batch_dims, Site
                      " dimensions alike, and params one more",
                  site);
   indices = cast(indices, DType::i64, site);
-  GraphBuilder& g = params.graph();
   // params are taken by all their first coordinates at once. They have those of the batch that
   // indices have, or the run fails.
   std::vector<Output> coordinates;
   for (int i = 0; i < batch_dims; ++i) {
     std::vector<std::int64_t> along(std::size_t(at.rank()), 1);
     along[std::size_t(i)] = -1;
-    const Output numbers = range(constant<std::int64_t>(g, 0, site), extent_of(params, i, site),
-                                 constant<std::int64_t>(g, 1, site), site);
-    coordinates.push_back(add(reshape(numbers, along, site), zeros_like(indices, site), site));
+    const Output numbers = reshape(numbers_along(params, i, site), along, site);
+    coordinates.push_back(add(numbers, zeros_like(indices, site), site));
   }
   coordinates.push_back(indices);
   return gather_nd(params, pack(coordinates, {.axis = at.rank()}, site), site);
@@ -148,13 +144,9 @@ Output sequence_mask(Output lengths, std::int64_t size, Site site) {
   if (size < 0)
     refuse_array("sequence_mask: size is " + std::to_string(size) + "; it must not be negative",
                  site);
-  GraphBuilder& g = lengths.graph();
   // As i64, so that a size beyond a small type's numbers is no trap; u64 lengths up to 2^63.
   const Output wide = cast(expand_dims(lengths, -1, site), DType::i64, site);
-  const Output places =
-      range(constant<std::int64_t>(g, 0, site), constant<std::int64_t>(g, size, site),
-            constant<std::int64_t>(g, 1, site), site);
-  return less(places, wide, site);
+  return less(range(lengths.graph(), size, site), wide, site);
 }
 
 Output linspace(GraphBuilder& g, double start, double stop, std::int64_t count, DType dtype,

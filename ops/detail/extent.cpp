@@ -8,7 +8,7 @@ namespace troupe::detail {
 
 Output extent(const Output& x, int axis, const Site& site) {
   GraphBuilder& g = x.graph();
-  if (x.shape().known(axis)) return constant(g, x.shape()[axis], site);
+  if (x.shape().known_rank() && x.shape().known(axis)) return constant(g, x.shape()[axis], site);
   return gather(shape(x, {}, site), constant(g, std::int64_t{axis}, site), {}, site);
 }
 

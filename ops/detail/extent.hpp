@@ -7,8 +7,8 @@
 
 namespace troupe::detail {
 
-// Dimension `axis` of x, an i64 scalar; a constant where it is known. REQUIRES: x has a known rank,
-// and `axis` is in [0, rank).
+// Dimension `axis` of x, an i64 scalar; a constant where it is known. REQUIRES: `axis` is in [0,
+// rank), if the rank is known.
 Output extent(const Output& x, int axis, const Site& site);
 
 // Throws Error unless x is given and has rank `rank`: "conv1d: x has shape [2,3], not [n,w,c]".

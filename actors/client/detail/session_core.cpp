@@ -35,8 +35,7 @@ Status graph_is_whole(const SessionCore& core) {
   if (&core.graph.innermost() == &core.graph && !core.graph.in_attempt()) return ok_status();
   return failed_precondition(
       "the body of a function, a branch or a loop, or what is added as a whole, is being built: "
-      "what "
-      "it has added to the graph may be taken back; run before or after that");
+      "what it has added to the graph may be taken back; run before or after that");
 }
 
 Status may_ask_graph(const SessionCore& core, std::string_view method) {
