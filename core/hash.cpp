@@ -9,10 +9,4 @@ std::uint64_t hash_bytes(const void* data, std::size_t size, std::uint64_t seed)
   return mix64(h);
 }
 
-Random::result_type Random::operator()() {
-  const PhiloxBlock block = philox(key_, {std::uint32_t(n_), std::uint32_t(n_ >> 32), 0, 0});
-  ++n_;
-  return std::uint64_t{block[1]} << 32 | block[0];
-}
-
 }  // namespace troupe

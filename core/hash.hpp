@@ -47,7 +47,11 @@ class Random {
   explicit Random(std::uint64_t seed) : key_(seed) {}
   static constexpr result_type min() { return 0; }
   static constexpr result_type max() { return ~result_type{0}; }
-  result_type operator()();
+  result_type operator()() {
+    const PhiloxBlock block = philox(key_, {std::uint32_t(n_), std::uint32_t(n_ >> 32), 0, 0});
+    ++n_;
+    return std::uint64_t{block[1]} << 32 | block[0];
+  }
   // Uniform in [0, n). REQUIRES: n > 0. The bias is below 2^-64 * n.
   std::uint64_t below(std::uint64_t n) {
     return std::uint64_t((static_cast<unsigned __int128>((*this)()) * n) >> 64);
