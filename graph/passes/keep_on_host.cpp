@@ -42,10 +42,15 @@ class Keeper {
       return;
     find_candidates();
     // A node stays only while its inputs and, for data, its readers are on the host.
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (NodeId id = NodeId(graph_.nodes.size()); id-- > 0;)
-        if (kept_[id] && !stays(id)) kept_[id] = false, changed = true;
+    std::vector<NodeId> doubtful;
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) doubtful.push_back(id);
+    while (!doubtful.empty()) {
+      const NodeId id = doubtful.back();
+      doubtful.pop_back();
+      if (!kept_[id] || stays(id)) continue;
+      kept_[id] = false;
+      for (Port in : graph_.nodes[id].inputs) doubtful.push_back(in.node);
+      for (const Reader& reader : readers_[id]) doubtful.push_back(reader.node);
     }
     for (NodeId id = 0; id < graph_.nodes.size(); ++id)
       if (kept_[id]) keep(id);

@@ -111,6 +111,17 @@ TEST_CASE("large results are not computed beside the GPU") {
   CHECK_FALSE(compiled.stays("many"));
 }
 
+TEST_CASE("a chain behind what does not stay follows it, node by node") {
+  Graph g;
+  Output x = placeholder<float>(g, {-1}, "x");
+  Output many = g.add("BroadcastTo", {g.add("Size", {exp(x)}), ints(g, {1 << 20})});
+  Output next = node(g, "Sum", "first", {many}, {{"axes", std::vector<std::int64_t>{0}}});
+  for (int i = 0; i < 1000; ++i) next = next + 1;
+  next = node(g, "Neg", "last", {next});
+  const Compiled compiled = compile_on(g, {exp(cast<float>(next))}, {x});
+  for (const char* name : {"first", "last"}) CHECK_FALSE(compiled.stays(name));
+}
+
 TEST_CASE("what a compilation computes ahead takes no more than so much memory") {
   Graph g;
   // Few bytes ask for gigabytes, and their number is known to the kernel alone.
