@@ -38,8 +38,11 @@ Expected<detail::SafetensorsHeader> layout(const Safetensors& content) {
   return header;
 }
 
-Expected<Tensor> read_tensor(ReadableFile& file, const detail::SafetensorsEntry& entry,
+Expected<Tensor> read_tensor(ReadableFile& file, const SafetensorsEntry& entry,
                              std::uint64_t data) {
+  if (entry.dtype == DType::invalid)
+    return invalid_argument("'" + entry.name + "' has dtype '" + entry.dtype_text +
+                            "', which Troupe does not have");
   TROUPE_TRY(Tensor t, Tensor::make(entry.dtype, entry.shape));
   auto* bytes = static_cast<std::byte*>(t.mutable_raw());
   TROUPE_TRY(file.read_at(data + entry.begin, std::span(bytes, t.bytes())));
@@ -50,6 +53,11 @@ Expected<Tensor> read_tensor(ReadableFile& file, const detail::SafetensorsEntry&
 }
 
 }  // namespace
+
+std::string SafetensorsEntry::type_text() const {
+  const bool ours = dtype != DType::invalid;
+  return (ours ? std::string(dtype_name(dtype)) : dtype_text) + shape.text();
+}
 
 bool safetensors_holds(DType dtype) { return !detail::safetensors_name(dtype).empty(); }
 
@@ -106,7 +114,7 @@ Expected<Safetensors> read_safetensors(ReadableFile& file) try {
 Expected<std::vector<Tensor>> read_safetensors(ReadableFile& file,
                                                const std::vector<std::string>& names) try {
   TROUPE_TRY(const auto header, read_header(file));
-  std::map<std::string_view, const detail::SafetensorsEntry*> entries;
+  std::map<std::string_view, const SafetensorsEntry*> entries;
   for (const auto& entry : header.first.entries) entries.emplace(entry.name, &entry);
   std::vector<Tensor> out;
   for (const std::string& name : names) {
@@ -120,11 +128,46 @@ Expected<std::vector<Tensor>> read_safetensors(ReadableFile& file,
   return resource_exhausted("no memory for its header");
 }
 
+namespace {
+
+Status in_file(const Status& status, const std::string& path) {
+  return status.in("in the safetensors file '" + path + "'");
+}
+
+}  // namespace
+
 Expected<Safetensors> read_safetensors(const std::string& path, FileSystem& files) {
   TROUPE_TRY(auto file, files.open(path));
   auto content = read_safetensors(*file);
-  if (!content.ok()) return content.status().in("in the safetensors file '" + path + "'");
+  if (!content.ok()) return in_file(content.status(), path);
   return content;
+}
+
+Expected<SafetensorsFile> SafetensorsFile::open(const std::string& path, FileSystem& files) try {
+  SafetensorsFile made;
+  made.path_ = path;
+  TROUPE_TRY(made.file_, files.open(path));
+  auto header = read_header(*made.file_);
+  if (!header.ok()) return in_file(header.status(), path);
+  made.data_ = header->second;
+  for (SafetensorsEntry& entry : header->first.entries) {
+    std::string name = entry.name;
+    made.entries_.emplace(std::move(name), std::move(entry));
+  }
+  return made;
+} catch (const std::bad_alloc&) {
+  return in_file(resource_exhausted("no memory for its header"), path);
+}
+
+const SafetensorsEntry* SafetensorsFile::find(const std::string& name) const {
+  const auto at = entries_.find(name);
+  return at == entries_.end() ? nullptr : &at->second;
+}
+
+Expected<Tensor> SafetensorsFile::read(const SafetensorsEntry& entry) const {
+  auto tensor = read_tensor(*file_, entry, data_);
+  if (!tensor.ok()) return in_file(tensor.status(), path_);
+  return tensor;
 }
 
 }  // namespace troupe

@@ -569,12 +569,12 @@ Status Session::try_save(const std::string& path, const std::vector<Variable>& v
 
 Status Session::try_restore(const std::string& path, const RestoreFileOptions& options) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::restore"));
-  TROUPE_TRY(const Safetensors content, read_safetensors(place_to_read(disk(), path)));
+  TROUPE_TRY(const SafetensorsFile file, SafetensorsFile::open(place_to_read(disk(), path)));
   TROUPE_TRY(const std::vector<VariableRead> wanted,
              options.only.empty() ? state_reads(core_->graph) : reads_of(*core_, options.only));
   if (wanted.empty()) return failed_precondition("the graph reads no variable to restore");
   const bool all = !options.init_others || !options.only.empty();
-  auto values = match_variables(core_->graph.def(), wanted, content.tensors, all);
+  auto values = match_variables(core_->graph.def(), wanted, file, all);
   if (!values.ok()) return values.status().in("restoring '" + path + "'");
   std::vector<Tensor> feeds;
   for (const auto& [name, value] : *values) feeds.push_back(value);

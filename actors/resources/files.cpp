@@ -33,22 +33,21 @@ Expected<Safetensors> content_of(const NodeDef& node, const std::vector<Tensor>&
   return content;
 }
 
-Expected<std::vector<Tensor>> take(const NodeDef& node, Safetensors content,
+Expected<std::vector<Tensor>> take(const NodeDef& node, const SafetensorsFile& file,
                                    const std::string& path) {
   TROUPE_TRY(std::vector<std::string> names, names_of(node));
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    auto found = content.tensors.find(names[i]);
-    if (found == content.tensors.end())
-      return not_found("'" + path + "' has no tensor '" + names[i] + "'");
-    if (i < node.out_types.size() && found->second.dtype() != node.out_types[i])
-      return invalid_argument("'" + names[i] + "' in '" + path + "' is " +
-                              std::string(dtype_name(found->second.dtype())) + ", not " +
-                              std::string(dtype_name(node.out_types[i])));
-    if (i < node.out_shapes.size() && !node.out_shapes[i].accepts(found->second.shape()))
+    const SafetensorsEntry* found = file.find(names[i]);
+    if (found == nullptr) return not_found("'" + path + "' has no tensor '" + names[i] + "'");
+    if (i < node.out_types.size() && found->dtype != node.out_types[i])
+      return invalid_argument("'" + names[i] + "' in '" + path + "' is " + found->type_text() +
+                              ", not " + std::string(dtype_name(node.out_types[i])));
+    if (i < node.out_shapes.size() && !node.out_shapes[i].accepts(found->shape))
       return invalid_argument("'" + names[i] + "' in '" + path + "' has shape " +
-                              found->second.shape().text() + ", not " + node.out_shapes[i].text());
-    outputs.push_back(found->second);
+                              found->shape.text() + ", not " + node.out_shapes[i].text());
+    TROUPE_TRY(Tensor value, file.read(*found));
+    outputs.push_back(std::move(value));
   }
   return outputs;
 }
@@ -91,8 +90,8 @@ Expected<std::vector<Tensor>> Files::restore(const AttemptId& attempt, const Ite
   if (const SavedFiles* log = find_log(attempt))
     for (const auto& [key, file] : log->files)
       if (file.path == path) from = file.written;
-  TROUPE_TRY(Safetensors content, read_safetensors(from, files_));
-  return take(item.node->def, std::move(content), path);
+  TROUPE_TRY(const SafetensorsFile file, SafetensorsFile::open(from, files_));
+  return take(item.node->def, file, path);
 }
 
 Expected<std::pair<std::uint64_t, SavedFiles>> Files::record_of(CommitNumber, const AttemptId&,

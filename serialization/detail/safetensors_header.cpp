@@ -47,9 +47,11 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       return true;
     }
     if (field_ != "dtype") return refuse("a text for '" + field_ + "'");
+    SafetensorsEntry& entry = header_.entries.back();
+    entry.dtype_text = value;
     for (const Named& named : kNames)
-      if (named.name == value) header_.entries.back().dtype = named.dtype;
-    return header_.entries.back().dtype != DType::invalid || refuse("dtype '" + value + "'");
+      if (named.name == value) entry.dtype = named.dtype;
+    return true;
   }
   bool start_object(std::size_t) override {
     return ++depth_ <= 2 || refuse("an object inside an entry");
@@ -121,6 +123,13 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   bool in_metadata_ = false;
 };
 
+// How many bytes an entry must have; those that it has for a dtype that Troupe lacks.
+Expected<std::uint64_t> bytes_of(const SafetensorsEntry& e) {
+  if (e.dtype == DType::invalid) return e.end - std::min(e.begin, e.end);
+  TROUPE_TRY(const auto bytes, byte_size(e.shape, dtype_size(e.dtype)));
+  return std::uint64_t(bytes);
+}
+
 // Entries must fill the data without gaps or overlaps.
 Status check_tiling(std::vector<SafetensorsEntry>& entries, std::uint64_t data_bytes) {
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
@@ -128,12 +137,11 @@ Status check_tiling(std::vector<SafetensorsEntry>& entries, std::uint64_t data_b
   });
   std::uint64_t at = 0;
   for (const SafetensorsEntry& e : entries) {
-    auto bytes = byte_size(e.shape, dtype_size(e.dtype));
-    if (!bytes.ok() || e.begin != at || e.end < e.begin || e.end - e.begin != std::uint64_t(*bytes))
+    const auto bytes = bytes_of(e);
+    if (!bytes.ok() || e.begin != at || e.end < e.begin || e.end - e.begin != *bytes)
       return data_loss("'" + e.name + "' stands at [" + std::to_string(e.begin) + ", " +
-                       std::to_string(e.end) + "), which does not fit " +
-                       std::string(dtype_name(e.dtype)) + e.shape.text() + " after byte " +
-                       std::to_string(at));
+                       std::to_string(e.end) + "), which does not fit " + e.type_text() +
+                       " after byte " + std::to_string(at));
     at = e.end;
   }
   if (at != data_bytes)

@@ -8,17 +8,10 @@
 #include <vector>
 
 #include "core/dtype.hpp"
-#include "core/shape.hpp"
 #include "core/status.hpp"
+#include "serialization/safetensors.hpp"
 
 namespace troupe::detail {
-
-struct SafetensorsEntry {
-  std::string name;
-  DType dtype = DType::invalid;
-  Shape shape;
-  std::uint64_t begin = 0, end = 0;  // from the end of the header
-};
 
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> entries;  // by begin
@@ -31,8 +24,8 @@ std::string_view safetensors_name(DType dtype);
 // The JSON text, padded. invalid_argument for text that is not UTF-8.
 Expected<std::string> format_header(const SafetensorsHeader& header);
 
-// Checks structure, duplicate names, dtypes, shapes, byte counts, and that the entries fill exactly
-// `data_bytes`. Errors are data_loss.
+// Checks structure, duplicate names, shapes, byte counts of dtypes that Troupe has, and that the
+// entries fill exactly `data_bytes`. Errors are data_loss.
 Expected<SafetensorsHeader> parse_header(std::string_view json, std::uint64_t data_bytes);
 
 }  // namespace troupe::detail

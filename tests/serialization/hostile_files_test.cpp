@@ -211,7 +211,8 @@ TEST_CASE("hostile safetensors files by hand are refused") {
     INFO(std::string(file.what));
     dir.write("t", file.content);
     Status status = read_safetensors(dir.path("t")).status();
-    CHECK(status.code() == Code::data_loss);
+    const bool dtype_alone = std::string_view(file.says).starts_with("dtype '");
+    CHECK(status.code() == (dtype_alone ? Code::invalid_argument : Code::data_loss));
     refused(status, file.says);
   }
   MESSAGE("hostile inputs by hand: " << files.size());

@@ -347,11 +347,11 @@ Status move_place_alone(const std::shared_ptr<SessionCore>& core, const std::str
 
 Expected<NamedTensors> match_variables(const GraphDef& graph,
                                        const std::vector<VariableRead>& variables,
-                                       const std::map<std::string, Tensor>& tensors, bool all) {
-  NamedTensors values;
+                                       const SafetensorsFile& file, bool all) {
+  std::vector<const SafetensorsEntry*> matching;
   std::vector<std::string> names;
   for (const VariableRead& each : variables) names.push_back(state_name(*each.variable));
-  const auto file_has = [&](const std::string& name) { return tensors.contains(name); };
+  const auto file_has = [&](const std::string& name) { return file.find(name) != nullptr; };
   if (std::any_of(names.begin(), names.end(), file_has))
     TROUPE_TRY(check_parts(variable_names(graph), names, file_has));
   for (std::size_t i = 0; i < variables.size(); ++i) {
@@ -359,18 +359,22 @@ Expected<NamedTensors> match_variables(const GraphDef& graph,
     const DType dtype = *variables[i].variable->attrs.at("T").get<DType>();
     const PartialShape& shape = *variables[i].variable->attrs.at("shape").get<PartialShape>();
     const std::string wanted = std::string(dtype_name(dtype)) + shape.text();
-    const auto found = tensors.find(name);
-    if (found == tensors.end()) {
+    const SafetensorsEntry* found = file.find(name);
+    if (found == nullptr) {
       if (!all) continue;
       return not_found(fmt::format("it has no variable '{}', {} in the graph", name, wanted));
     }
-    const Tensor& value = found->second;
-    if (value.dtype() != dtype || !shape.accepts(value.shape()))
-      return invalid_argument(fmt::format("variable '{}' is {}{} there, and {} in the graph", name,
-                                          dtype_name(value.dtype()), value.shape().text(), wanted));
-    values.emplace_back(name, value);
+    if (found->dtype != dtype || !shape.accepts(found->shape))
+      return invalid_argument(fmt::format("variable '{}' is {} there, and {} in the graph", name,
+                                          found->type_text(), wanted));
+    matching.push_back(found);
   }
-  if (values.empty()) return not_found("it has none of the graph's variables");
+  if (matching.empty()) return not_found("it has none of the graph's variables");
+  NamedTensors values;
+  for (const SafetensorsEntry* each : matching) {
+    TROUPE_TRY(Tensor value, file.read(*each));
+    values.emplace_back(each->name, std::move(value));
+  }
   return values;
 }
 

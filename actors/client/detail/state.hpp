@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/client/detail/runs.hpp"
+#include "serialization/safetensors.hpp"
 
 namespace troupe::detail {
 
@@ -63,7 +64,7 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 // all of them.
 Expected<NamedTensors> match_variables(const GraphDef& graph,
                                        const std::vector<VariableRead>& variables,
-                                       const std::map<std::string, Tensor>& tensors, bool all);
+                                       const SafetensorsFile& file, bool all);
 // A request that assigns such values. Its nodes are made once for the same variables.
 Expected<CompileRequest> assignments_of(SessionCore& core, const NamedTensors& values);
 // A request that assigns these variables, each read by the process that has it. Variables that are

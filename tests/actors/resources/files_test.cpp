@@ -168,7 +168,7 @@ TEST_CASE("another dtype, shape or name in the file is named") {
     status = p.refused();
     CHECK(status.code() == Code::invalid_argument);
     CHECK(status.text().find("'b'") != std::string::npos);
-    CHECK(status.text().find("i32, not i64") != std::string::npos);
+    CHECK(status.text().find("i32[], not i64") != std::string::npos);
     p.put({{"a", Tensor::of<float>({2}, {9, 9})}, {"b", b}});
     status = p.refused();
     CHECK(status.code() == Code::invalid_argument);

@@ -69,6 +69,27 @@ TEST_CASE("a graph without variables has nothing to save to a file, nor to resto
   CHECK(s.try_restore(path).code() == Code::failed_precondition);
 }
 
+TEST_CASE("what a graph does not use of a file may have a dtype that is none of ours") {
+  const TemporaryDir dir;
+  const auto write = [&](const std::string& entries, const std::string& data) {
+    std::string file(8, '\0');
+    file[0] = char(entries.size());
+    dir.write("net", file + entries + data);
+  };
+  Graph g;
+  Variable v = variable(g, "v", {0.f, 0.f});
+  Session s(g, one_thread());
+  write(R"({"v":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+        R"("w":{"dtype":"F8_E5M2","shape":[3],"data_offsets":[8,11]}})",
+        std::string("\0\0\x80?\0\0\0@abc", 11));
+  s.restore(dir.path("net"));
+  CHECK(s.run({sum(v)})[0].item<float>() == 3);
+  write(R"({"v":{"dtype":"F8_E5M2","shape":[2],"data_offsets":[0,2]}})", "ab");
+  CHECK(
+      s.try_restore(dir.path("net")).text().find("variable 'v' is F8_E5M2[2] there, and f32[2]") !=
+      std::string::npos);
+}
+
 TEST_CASE("parameters alone are saved, and what the optimizer needs beside them is initialised") {
   const TemporaryDir dir;
   const std::string path = dir.path("net.safetensors");
