@@ -207,7 +207,8 @@ int CommandLine::run(int argc, char** argv) {
     if (rest && rest->empty())
       throw CLI::RequiredError(fmt::format("troupe {}: a program after --", words.front()));
   } catch (const CLI::ParseError& error) {
-    if (app_->exit(error) == 0) return 0;
+    const bool wrong = error.get_exit_code() != 0;
+    if (!(wrong && names_no_command(words)) && app_->exit(error) == 0) return 0;
     suggest(words);
     return kUsage;
   }
@@ -243,7 +244,7 @@ int CommandLine::help(const std::vector<std::string>& command) {
   for (const std::string& word : command) {
     const CLI::App* next = subcommand(*app, word);
     if (!next) {
-      print_err("there is no command '{}'\n", fmt::join(command, " "));
+      names_no_command(command);
       suggest(command);
       return kUsage;
     }
@@ -252,6 +253,24 @@ int CommandLine::help(const std::vector<std::string>& command) {
   }
   write_out(app->help(above));
   return 0;
+}
+
+bool CommandLine::names_no_command(const std::vector<std::string>& words) const {
+  const CLI::App* app = app_.get();
+  std::string command = "troupe";
+  for (const std::string& word : words) {
+    if (word.starts_with('-')) continue;
+    const std::vector<std::string> names = subcommands(*app);
+    if (names.empty()) return false;
+    app = subcommand(*app, word);
+    command += " " + word;
+    if (app) continue;
+    print_err("there is no command '{}'; known are {}\n", command, fmt::join(names, ", "));
+    return true;
+  }
+  const std::vector<std::string> names = subcommands(*app);
+  if (!names.empty()) print_err("'{}' needs one of {}\n", command, fmt::join(names, ", "));
+  return !names.empty();
 }
 
 // What may have been meant by words that nobody understood.

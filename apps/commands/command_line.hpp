@@ -109,6 +109,8 @@ class CommandLine {
   friend class Command;
   std::vector<std::string>* take_rest(int& argc, char** argv);
   int help(const std::vector<std::string>& command);
+  // Prints what is wrong where a command has to be and none is.
+  bool names_no_command(const std::vector<std::string>& words) const;
   void suggest(const std::vector<std::string>& words) const;
 
   std::unique_ptr<CLI::App> app_;

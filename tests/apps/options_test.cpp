@@ -106,6 +106,14 @@ TEST_CASE("a beginning of a name, an option or a command is answered with what m
   refused("", "train");
 }
 
+TEST_CASE("where a command has to be, the commands are named") {
+  refused("version", "there is no command 'troupe version'; known are bench, chaos,");
+  refused("ckpt shwo", "there is no command 'troupe ckpt shwo'; known are ls, ");
+  refused("ckpt", "'troupe ckpt' needs one of ls, ");
+  refused("ckpt ls", "directory is required");
+  refused("help ckpt shwo", "there is no command 'troupe ckpt shwo'; known are ls, ");
+}
+
 TEST_CASE("help is a command") {
   Ended help = troupe_command("help");
   CHECK(help.code == 0);
