@@ -14,6 +14,14 @@ OrphanWait::Next OrphanWait::ended(const Status& how) {
   return over() ? Next::end : Next::retry;
 }
 
+std::string OrphanWait::news() {
+  if (told_ || joined_ || limit_ == Instant(0) || waited() < kSilent) return {};
+  told_ = true;
+  return fmt::format("waiting at most {:g} s for a master at {}{}",
+                     std::chrono::duration<double>(limit_).count(), master_,
+                     last_.ok() ? "" : ": " + last_.message());
+}
+
 Status OrphanWait::gave_up() const {
   std::string text = fmt::format("no master at {} within {:g} s", master_,
                                  std::chrono::duration<double>(limit_).count());

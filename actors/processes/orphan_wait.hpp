@@ -18,6 +18,8 @@ namespace troupe {
 // in which a master lets it wait for a place.
 class OrphanWait {
  public:
+  static constexpr Instant kSilent = std::chrono::seconds(2);
+
   enum class Next {
     retry,  // not joined yet: ask the master again
     anew,   // the master is lost: a new one has another, unknown job
@@ -43,6 +45,8 @@ class OrphanWait {
   bool over() const { return limit_ > Instant(0) && !joined_ && waited() >= limit_; }
   // What to do now that the worker's part has ended with `how`.
   Next ended(const Status& how);
+  // What to tell people who see nothing happen: once, when it has waited for kSilent; "" otherwise.
+  std::string news();
   // Why it ends when it is over(): unavailable, with the address and the time.
   Status gave_up() const;
 
@@ -55,6 +59,7 @@ class OrphanWait {
   bool joined_ = false;
   Instant since_{};  // of the clock's reading
   Status last_;      // why it is not there
+  bool told_ = false;
 };
 
 }  // namespace troupe

@@ -99,6 +99,11 @@ namespace {
 constexpr std::chrono::milliseconds kLookForMaster{100};
 constexpr int kLooksBetweenTries = 5;
 
+void look(OrphanWait& wait, bool connected = false) {
+  wait.look(steady_now(), connected);
+  if (const std::string news = wait.news(); !news.empty()) TROUPE_LOG(warning, "worker", news);
+}
+
 bool says_stop(const OrphanOptions& orphan) { return orphan.stop && orphan.stop(); }
 
 // Runs the worker once, until it ends or has waited too long.
@@ -113,7 +118,7 @@ Status live_as_worker(const WorkerProcessOptions& options, OrphanWait& wait,
   Status status = shell.begin();
   while (status.ok() && !shell.ended()) {
     if (shell.process() != 0 && !wait.is_joined()) wait.joined();
-    wait.look(steady_now(), shell.connected());
+    look(wait, shell.connected());
     if (wait.over()) status = wait.gave_up();
     if (!wait.is_joined() && says_stop(orphan)) status = cancelled("stopped while it waited");
     if (!status.ok()) break;
@@ -177,7 +182,7 @@ Status run_waiting_worker(const WorkerProcessOptions& options, const OrphanOptio
       case OrphanWait::Next::retry:
         for (int i = 0; i < kLooksBetweenTries && !wait.over(); ++i) {
           poll(nullptr, 0, int(kLookForMaster.count()));
-          wait.look(steady_now());
+          look(wait);
         }
         if (wait.over()) return wait.gave_up();
         if (says_stop(orphan)) return cancelled("stopped while it waited");

@@ -33,6 +33,26 @@ TEST_CASE("a worker whose master is not there asks again until its time is over"
   CHECK(wait.gave_up().message() == "no master at node1:7077 within 3 s: connection refused");
 }
 
+TEST_CASE("a worker that waits for its master says so once") {
+  const char* text = "waiting at most 60 s for a master at node1:7077";
+  OrphanWait silent("node1:7077", 60s), refused = silent, held = silent;
+  Instant now = 0s;
+  pass(silent, now, 1900ms);
+  CHECK(silent.news().empty());  // a master often starts at the same time
+  pass(silent, now, 100ms);
+  CHECK(silent.news() == text);
+  pass(silent, now, 10s);
+  CHECK(silent.news().empty());
+
+  refused.look(now = 0s);
+  CHECK(refused.ended(unavailable("connection refused")) == Next::retry);
+  pass(refused, now, 2s);
+  CHECK(refused.news() == text + std::string(": connection refused"));
+
+  for (now = 0s; now < 10s; now += 100ms) held.look(now, true);
+  CHECK(held.news().empty());  // a master lets it wait for a place
+}
+
 TEST_CASE("time in which a worker is stopped is no time that it waited") {
   OrphanWait wait("node1:7077", 3s);
   Instant now = 0s;
