@@ -29,18 +29,20 @@ std::vector<pid_t> children_of(pid_t pid) {
   return all;
 }
 
-// "PID (NAME) STATE PARENT ...", where the name may have any characters in it; the start is the
-// 22nd field.
+// "PID (NAME) STATE PARENT ...", where the name may have any characters in it. The 14th and 15th
+// fields are times, the 22nd is the start, the 24th the memory.
 std::optional<ProcessStat> parse_stat(std::string_view text) {
   const std::size_t name = text.rfind(") ");
   if (name == text.npos || name + 2 >= text.size()) return std::nullopt;
   ProcessStat stat;
   stat.state = text[name + 2];
   int field = 3;
-  for (std::size_t at = name + 2; field <= 22; ++field) {
+  for (std::size_t at = name + 2; field <= 24; ++field) {
     const std::size_t end = std::min(text.find_first_of(" \n", at), text.size());
     const std::string_view word = text.substr(at, end - at);
     if (field == 4) stat.parent = parse_number<pid_t>(word).value_or(0);
+    if (field == 14 || field == 15) stat.cpu += parse_number<std::uint64_t>(word).value_or(0);
+    if (field == 24) stat.resident = parse_number<std::uint64_t>(word).value_or(0);
     if (field == 22) stat.start = parse_number<std::uint64_t>(word).value_or(0);
     if (end == text.size()) break;
     at = end + 1;

@@ -24,6 +24,8 @@ struct ProcessStat {
   // When it was started, in ticks since the machine was: with it a number names one process for
   // good.
   std::uint64_t start = 0;
+  std::uint64_t cpu = 0;       // ticks that it has run, in its own code and the kernel's
+  std::uint64_t resident = 0;  // pages
   // As a whole, by SIGSTOP and the like or by a debugger.
   bool stopped() const { return state == 'T' || state == 't'; }
 };

@@ -2,13 +2,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
-#include <string_view>
 
+#include "actors/processes/proc.hpp"
 #include "apps/bench/rows.hpp"
 #include "apps/troupe.hpp"
-#include "core/number.hpp"
 
 namespace troupe {
 namespace {
@@ -24,29 +22,17 @@ struct Usage {
   double resident_bytes = 0;
 };
 
-// Word `i` of a line; 0 when it is no number.
-double number_at(std::string_view line, int i) {
-  for (; i > 0; --i) line.remove_prefix(std::min(line.find(' '), line.size() - 1) + 1);
-  return parse_number<double>(line.substr(0, line.find(' '))).value_or(0);
-}
-
-Expected<Usage> usage_of(const std::string& pid) {
-  std::ifstream stat("/proc/" + pid + "/stat"), memory("/proc/" + pid + "/statm");
-  std::string line, pages;
-  if (!std::getline(stat, line) || !std::getline(memory, pages))
-    return not_found("process " + pid + " has ended");
-  // After the program's name, which may hold spaces: state, then numbers; user and system time are
-  // the 12th and 13th of those after the state.
-  const std::string_view fields = std::string_view(line).substr(line.rfind(')') + 2);
-  return Usage{(number_at(fields, 11) + number_at(fields, 12)) / double(sysconf(_SC_CLK_TCK)),
-               number_at(pages, 1) * double(sysconf(_SC_PAGESIZE))};
+Expected<Usage> usage_of(pid_t pid) {
+  const auto stat = stat_of(pid);
+  if (!stat) return not_found(fmt::format("process {} has ended", pid));
+  return Usage{double(stat->cpu) / double(sysconf(_SC_CLK_TCK)),
+               double(stat->resident) * double(sysconf(_SC_PAGESIZE))};
 }
 
 Expected<Usage> usage_of_job() {
-  TROUPE_TRY(Usage sum, usage_of("self"));
-  std::ifstream children("/proc/self/task/" + std::to_string(getpid()) + "/children");
-  for (std::string pid; children >> pid;) {
-    TROUPE_TRY(Usage child, usage_of(pid));
+  TROUPE_TRY(Usage sum, usage_of(getpid()));
+  for (const pid_t pid : children_of(getpid())) {
+    TROUPE_TRY(const Usage child, usage_of(pid));
     sum.cpu_seconds += child.cpu_seconds;
     sum.resident_bytes += child.resident_bytes;
   }

@@ -36,6 +36,15 @@ TEST_CASE("the parent and the start of a process are the 4th and the 22nd field"
   CHECK(parse_stat("12 (a) R x")->parent == 0);
 }
 
+TEST_CASE("the times of a process are the 14th and 15th field, its memory is the 24th") {
+  std::string text = "12 (a b) S";
+  for (int field = 4; field <= 24; ++field) text += " " + std::to_string(1 << (field - 4));
+  CHECK(parse_stat(text)->cpu == (1 << 10) + (1 << 11));
+  CHECK(parse_stat(text)->resident == 1 << 20);
+  CHECK(parse_stat("12 (a b) S 7")->cpu == 0);
+  CHECK(parse_stat("12 (a b) S 7")->resident == 0);
+}
+
 TEST_CASE("a process of any name has a start and a parent") {
   const auto self = stat_of(getpid());
   REQUIRE(self);
