@@ -36,7 +36,10 @@ Output Operand::beside(const Output& other, const Site& site) const {
     return output_;
   }
   check_given("what a number stands beside", other, site);
-  const DType dtype = other.dtype();
+  return constant(other.graph(), scalar(other.dtype(), site), site);
+}
+
+Tensor Operand::scalar(DType dtype, const Site& site) const {
   auto value = std::visit(
       [&](auto number) -> Expected<Tensor> {
         if constexpr (std::is_same_v<decltype(number), std::monostate>)
@@ -46,7 +49,7 @@ Output Operand::beside(const Output& other, const Site& site) const {
       },
       number_);
   if (!value.ok()) throw Error(value.status().at(site));
-  return constant(other.graph(), std::move(value).value(), site);
+  return std::move(value).value();
 }
 
 Output operator+(const Operand& a, const Operand& b) { return binary("Add", a, b); }
@@ -54,6 +57,10 @@ Output operator-(const Operand& a, const Operand& b) { return binary("Sub", a, b
 Output operator*(const Operand& a, const Operand& b) { return binary("Mul", a, b); }
 Output operator/(const Operand& a, const Operand& b) { return binary("Div", a, b); }
 Output operator%(const Operand& a, const Operand& b) { return binary("Mod", a, b); }
+Output& operator+=(Output& a, const Operand& b) { return a = Operand(a, b.site()) + b; }
+Output& operator-=(Output& a, const Operand& b) { return a = Operand(a, b.site()) - b; }
+Output& operator*=(Output& a, const Operand& b) { return a = Operand(a, b.site()) * b; }
+Output& operator/=(Output& a, const Operand& b) { return a = Operand(a, b.site()) / b; }
 Output operator-(const Operand& a) {
   return add_node({.op = "Neg", .inputs = {a.output()}, .site = a.site()}).output();
 }

@@ -41,6 +41,9 @@ class Operand {
   // cannot hold (1.5 beside integers), and for an Output that is empty.
   Output beside(const Output& other) const { return beside(other, site_); }
   Output beside(const Output& other, const Site& site) const;
+  // The number as a scalar. Throws Error for a number that the dtype cannot hold. REQUIRES:
+  // is_number().
+  Tensor scalar(DType dtype, const Site& site) const;
 
  private:
   Output output_;
@@ -55,6 +58,13 @@ Output operator/(const Operand& a, const Operand& b);
 // The remainder with the sign of b, as Python's: mod().
 Output operator%(const Operand& a, const Operand& b);
 Output operator-(const Operand& a);
+
+// x += y is x = x + y, for an Output that is a sum, product and so on of what came before. Writes
+// no variable: assign_add() does.
+Output& operator+=(Output& a, const Operand& b);
+Output& operator-=(Output& a, const Operand& b);
+Output& operator*=(Output& a, const Operand& b);
+Output& operator/=(Output& a, const Operand& b);
 
 // Elementwise comparison; results are graph values of dtype bool. To compare handles, use
 // Output::is.

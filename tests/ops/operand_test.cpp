@@ -117,3 +117,23 @@ TEST_CASE("an unknown part of a device name is answered with the parts that ther
       {"is no scope name", [&] { g.scope("a b"); }},
   });
 }
+
+TEST_CASE("a value can be added to, as in x += y, and names the line where that cannot be") {
+  Graph g;
+  const Output before = constant(g, {1.f, 2.f});
+  Output x = before;
+  x += 3;
+  x *= before;
+  x -= constant(g, 1.f);
+  x /= 2;
+  const auto values = Interpreter(g).run({x, before});
+  CHECK(Tensor::same(values[0], Tensor::of<float>({2}, {1.5f, 4.5f})));
+  CHECK(Tensor::same(values[1], Tensor::of<float>({2}, {1, 2})));
+  Output counts = constant(g, {std::int64_t{1}});
+  Output none;
+  check_refused({
+      {"0.5 is no i64", [&] { counts += 0.5; }},
+      {"Sub: the left operand is empty", [&] { none -= 1; }},
+      {"Mul: the right operand is empty", [&] { counts *= Output(); }},
+  });
+}
