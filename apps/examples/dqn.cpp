@@ -58,10 +58,7 @@ struct Learner {
     const Output reached = 1 + 0.99 * goes_on * max(target(next), {1});
     const Output guess = sum(values(states) * one_hot(moves, 2, {.dtype = t}), {1});
     loss = mean(huber(guess, stop_gradient(reached)));
-    std::vector<Op> copies;
-    const auto from = values.parameters(), to = target.parameters();
-    for (std::size_t i = 0; i < from.size(); ++i) copies.push_back(assign(to[i], from[i]));
-    copy = group(g, copies);
+    copy = assign(target.parameters(), values.parameters());
   }
   Output states, moves, next, goes_on;
   Values values, target;

@@ -5,6 +5,7 @@
 
 #include "graph/control/functions/ops.hpp"
 #include "graph/control/state/averages.hpp"
+#include "ops/api/each_variable.hpp"
 #include "ops/api/node.hpp"
 #include "ops/api/operators.hpp"
 
@@ -41,6 +42,14 @@ Op move_average(const Variable& average, double rate, Output value, Site site) {
                    .inputs = {average.handle(), share, value},
                    .attrs = {{std::string(kTrainingOnlyAttr), true}},
                    .site = std::move(site)});
+}
+
+Op move_average(const std::vector<Variable>& averages, double rate, const std::vector<Variable>& of,
+                const std::vector<Op>& after, Site site) {
+  return each_variable(
+      "move_average", averages, of, after,
+      [&](const Variable& v, const Output& value) { return move_average(v, rate, value, site); },
+      site);
 }
 
 std::vector<Op> moving_averages(Output y, Site site) {

@@ -4,6 +4,7 @@
 
 #include "graph/node_query.hpp"
 #include "ops/api/constant.hpp"
+#include "ops/api/each_variable.hpp"
 #include "ops/api/node.hpp"
 
 namespace troupe {
@@ -69,6 +70,9 @@ Output Variable::value() const {
   return read(*this, {}, g.node(handle_.node()).site);
 }
 
+Output Variable::operator[](std::initializer_list<Index> where) const { return value()[where]; }
+Output Variable::operator[](const Index& one) const { return value()[one]; }
+
 std::string Variable::name(const char* file, int line) const {
   return Op(handle_).name(file, line);
 }
@@ -120,6 +124,22 @@ Op assign_add(const Variable& v, Output value, Site site) {
 Op assign_sub(const Variable& v, Output value, Site site) {
   return write_node("AssignSub", v, value, std::move(site));
 }
+
+Output detail::filled(const Variable& v, const Operand& number, const Site& site) {
+  check_given("assign: the variable", v.handle(), site);
+  GraphBuilder& g = v.handle().graph();
+  Tensor scalar = number.scalar(v.dtype(), site);
+  if (v.shape().rank() == 0) return constant(g, std::move(scalar), site);
+  return fill(g, v.shape().dims(), std::move(scalar), site);
+}
+
+Op assign(const std::vector<Variable>& to, const std::vector<Variable>& from,
+          const std::vector<Op>& after, Site site) {
+  return each_variable(
+      "assign", to, from, after,
+      [&](const Variable& v, const Output& value) { return assign(v, value, site); }, site);
+}
+
 Op scatter_add(const Variable& v, Output indices, Output rows, Site site) {
   return write_rows("ScatterAdd", v, indices, rows, std::move(site));
 }

@@ -9,6 +9,7 @@
 
 #include "core/tensor.hpp"
 #include "graph/builder.hpp"
+#include "ops/api/operators.hpp"
 
 namespace troupe {
 
@@ -32,6 +33,9 @@ class Variable {
   // writes the variable: its value at the beginning of the iteration.
   Output value() const;
   operator Output() const { return value(); }
+  // Slices of the value: see Output.
+  Output operator[](std::initializer_list<Index> where) const;
+  Output operator[](const Index& one) const;
   // These throw Error, with the caller's line, if the Variable is empty.
   DType dtype(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const {
     return value_.dtype(file, line);
@@ -46,8 +50,9 @@ class Variable {
   Output handle_, value_;
 };
 
-// Makes a variable. Session::init, and nothing else, computes `initial` and assigns it. Throws
-// Error unless the shape of the initial value is fully known.
+// Makes a variable. Session::init, and nothing else, computes `initial` and assigns it. Other
+// variables that it is computed from have their values by then: a copy is variable(g, "copy", v).
+// Throws Error unless the shape of the initial value is fully known.
 Variable variable(GraphBuilder& g, std::string_view name, Output initial,
                   const VariableOptions& options = {}, Site site = Site::here());
 Variable variable(GraphBuilder& g, std::string_view name, Tensor initial,
@@ -67,11 +72,38 @@ requires(std::is_arithmetic_v<T>) Variable
                   std::move(site));
 }
 
+namespace detail {
+// A tensor of the variable's dtype and shape, each element of which is the number.
+Output filled(const Variable& v, const Operand& number, const Site& site);
+}  // namespace detail
+
 // A read that runs after all ops in `after`; see ReadVariable for the value it returns.
 Output read(const Variable& v, const std::vector<Op>& after = {}, Site site = Site::here());
 Op assign(const Variable& v, Output value, Site site = Site::here());
 Op assign_add(const Variable& v, Output value, Site site = Site::here());
 Op assign_sub(const Variable& v, Output value, Site site = Site::here());
+// The same of all elements with one number: assign_add(steps, 1). Throw Error for a number that the
+// variable's dtype cannot hold.
+template <class T>
+requires(std::is_arithmetic_v<T>) Op assign(const Variable& v, T number, Site site = Site::here()) {
+  return assign(v, detail::filled(v, Operand(number), site), site);
+}
+template <class T>
+requires(std::is_arithmetic_v<T>) Op
+    assign_add(const Variable& v, T number, Site site = Site::here()) {
+  return assign_add(v, detail::filled(v, Operand(number), site), site);
+}
+template <class T>
+requires(std::is_arithmetic_v<T>) Op
+    assign_sub(const Variable& v, T number, Site site = Site::here()) {
+  return assign_sub(v, detail::filled(v, Operand(number), site), site);
+}
+// Each variable of `to` takes the value of its counterpart in `from`, as it is behind the ops in
+// `after`: assign(target.parameters(), net.parameters()) copies a network. The order does not
+// matter, as all values are read first, unless `after` writes some of `to`. Throws Error for lists
+// of different lengths, or empty ones.
+Op assign(const std::vector<Variable>& to, const std::vector<Variable>& from,
+          const std::vector<Op>& after = {}, Site site = Site::here());
 // Writes of the rows named by `indices`, applied in the order of the indices.
 Op scatter_add(const Variable& v, Output indices, Output rows, Site site = Site::here());
 Op scatter_sub(const Variable& v, Output indices, Output rows, Site site = Site::here());

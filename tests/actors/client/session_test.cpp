@@ -82,6 +82,31 @@ TEST_CASE("a read ordered after a write sees it") {
   CHECK(fetched[1].item<float>() == 3);
 }
 
+TEST_CASE("a list of variables follows another behind what changes it, or ahead of it") {
+  Graph g;
+  const Variable a = variable(g, "a", {1.f, 2.f}), b = variable(g, "b", 8.f);
+  const Variable c = variable(g, "c", zeros(g, {2})), d = variable(g, "d", 0.f);
+  const Op raise = group(g, {assign_add(a, 2), assign_add(b, 8)});
+  const Op before = assign({c, d}, {a, b}), behind = assign({c, d}, {a, b}, {raise});
+  const Op half = move_average({c, d}, 0.5, {a, b}, {raise});
+  const Op swap = assign({a, c}, {c, a});
+  Session s(g, one_thread());
+  s.init();
+  const auto after = [&](const std::vector<Op>& targets) {
+    s.run({}, targets);
+    return s.run({sum(c), d});
+  };
+  CHECK(after({before, raise})[0].item<float>() == 3);  // a is {3,4}, b is 16
+  CHECK(after({behind})[1].item<float>() == 24);        // a is {5,6}
+  CHECK(s.run({sum(c)})[0].item<float>() == 11);
+  const auto moved = after({half});  // a is {7,8}, b is 32
+  CHECK(moved[0].item<float>() == 13);
+  CHECK(moved[1].item<float>() == 28);
+  s.run({}, {swap});
+  CHECK(s.run({sum(a)})[0].item<float>() == 13);
+  CHECK(s.run({sum(c)})[0].item<float>() == 15);
+}
+
 TEST_CASE("gradient descent finds the minimum of a parabola") {
   Graph g;
   Variable w = variable(g, "w", Tensor::scalar(5.0f));
