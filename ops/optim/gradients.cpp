@@ -1,6 +1,7 @@
 #include "ops/optim/gradients.hpp"
 
 #include <optional>
+#include <utility>
 
 #include "graph/gradients.hpp"
 #include "ops/api/generated.hpp"
@@ -59,6 +60,16 @@ Gradients gradients(Output loss, const std::vector<Variable>& parameters, Site s
 Gradients gradients(Output loss, Site site) {
   check_given("gradients: the loss", loss, site);
   return gradients(loss, trainable_variables(loss.graph()), std::move(site));
+}
+
+std::pair<Gradients, Gradients> split(Gradients gradients, FunctionRef<bool(const Variable&)> first,
+                                      Site site) {
+  check_gradients("split", gradients, site);
+  const std::vector<Gradient> all = std::exchange(gradients.each, {});
+  std::pair<Gradients, Gradients> out{gradients, gradients};
+  for (const Gradient& gradient : all)
+    (first(gradient.variable) ? out.first : out.second).each.push_back(gradient);
+  return out;
 }
 
 Gradients over_replicas(Gradients gradients, Site site) {

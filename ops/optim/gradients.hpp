@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/function_ref.hpp"
 #include "ops/api/variable.hpp"
 
 namespace troupe::optim {
@@ -18,7 +20,8 @@ struct Gradient {
 // The argument of an optimizer's apply(). A plain value: programs may change `each`.
 struct Gradients {
   std::vector<Gradient> each;
-  Output when = {};             // scalar bool: parameters change only in runs where it is true
+  // Scalar bool: parameters change only in runs where it is true, in all replicas of the step.
+  Output when = {};
   std::vector<Op> writes = {};  // further writes of every training step: moving averages, sums
   bool joined = false;          // see over_replicas
 
@@ -40,6 +43,17 @@ void check_gradients(std::string_view what, const Gradients& gradients, const Si
 // read that is ordered after a write of the same run.
 Gradients gradients(Output loss, Site site = Site::here());
 Gradients gradients(Output loss, const std::vector<Variable>& parameters, Site site = Site::here());
+
+// The gradients of the variables for which `first` is true, and those of all others, for rates or
+// rules that differ. Both have all else that the gradients have. Throws Error unless each has a
+// variable and a value.
+//
+//   auto [matrices, others] = optim::split(
+//       optim::gradients(loss), [](const Variable& v) { return v.shape().rank() > 1; });
+//   Op train = group(g, {optim::AdamW{.weight_decay = 0.1}.apply(matrices),
+//                        optim::AdamW{.weight_decay = 0}.apply(others)});
+std::pair<Gradients, Gradients> split(Gradients gradients, FunctionRef<bool(const Variable&)> first,
+                                      Site site = Site::here());
 
 // The mean of each gradient over all replicas of a step. Updates take this mean by themselves. Use
 // over_replicas() before functions that must see the mean rather than one replica's gradient: a

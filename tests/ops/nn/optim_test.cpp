@@ -350,3 +350,28 @@ TEST_CASE("an accumulation changes nothing before its last run") {
   CHECK_THROWS_AS(optim::accumulate(optim::gradients(v * v), 0), Error);
   CHECK_THROWS_AS(optim::accumulate(optim::accumulate(optim::gradients(v * v), 2), 2), Error);
 }
+
+TEST_CASE("gradients are split by variable, and both parts have all else that they had") {
+  Slopes s({Tensor::of<float>({2}, {1, 2}), Tensor::scalar(3.f), Tensor::of<float>({1}, {4})});
+  const Variable average = variable(s.g, "average", 0.0, {.trainable = false});
+  move_average(average, 0.5, s.loss);
+  optim::Gradients gradients = optim::gradients(s.loss);
+  REQUIRE(gradients.writes.size() == 1);
+  gradients.when = constant(s.g, true);
+  const auto [vectors, scalars] =
+      optim::split(gradients, [](const Variable& v) { return v.shape().rank() > 0; });
+  REQUIRE(vectors.size() == 2);
+  REQUIRE(scalars.size() == 1);
+  CHECK(scalars[0].variable.name() == s.variables[1].name());
+  CHECK(vectors.when.is(gradients.when));
+  for (const auto* part : {&vectors, &scalars}) CHECK(part->writes.size() == 1);
+  const Op train =
+      group(s.g, {optim::Sgd{.lr = 1}.apply(vectors), optim::Sgd{.lr = 10}.apply(scalars)});
+  Interpreter run(s.g);
+  run.init();
+  run.run({}, {train});
+  CHECK(Tensor::same(run.variable(s.variables[0]), Tensor::of<float>({2}, {-1, -2})));
+  CHECK(run.variable(s.variables[1]).item<float>() == -30);
+  CHECK(run.variable(s.variables[2]).span<float>()[0] == -4);
+  CHECK_THROWS_AS(optim::split({}, [](const Variable&) { return true; }), Error);
+}
