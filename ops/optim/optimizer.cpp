@@ -227,11 +227,23 @@ Op Parameter::write_gradient(NodeSpec node, bool lazy) const {
 
 const Site& Parameter::site() const { return shared_.site; }
 
-Op apply_each(const Gradients& gradients, FunctionRef<Op(const Parameter&)> update,
-              const Site& site) {
-  check_gradients("apply", gradients, site);
-  GraphBuilder& g = gradients.each.front().value.graph();
+namespace {
+
+// Whether `when` is true in all replicas, whose updates are joined: the mean of zeros is 0 exactly.
+Output in_all_replicas(const Output& when, const Site& site) {
+  const Output against = cast(logical_not(when, site), DType::f32, site);
+  const Output share = add_node({.op = "ReplicaMean", .inputs = {against}, .site = site}).output();
+  return Operand(share, site) == Operand(0, site);
+}
+
+}  // namespace
+
+Op apply_each(const Gradients& all, FunctionRef<Op(const Parameter&)> update, const Site& site) {
+  check_gradients("apply", all, site);
+  GraphBuilder& g = all.each.front().value.graph();
   auto inside = g.with_scope("train");
+  Gradients gradients = all;
+  if (!all.when.empty()) gradients.when = in_all_replicas(all.when, site);
   Parameter::Shared shared(g, gradients, site);
   std::vector<Op> step = gradients.writes;
   for (const Gradient& gradient : gradients.each) step.push_back(shared.update(gradient, update));
