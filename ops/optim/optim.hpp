@@ -19,6 +19,7 @@
 #include "ops/optim/ftrl.hpp"
 #include "ops/optim/gradients.hpp"
 #include "ops/optim/lamb.hpp"
+#include "ops/optim/loss_scale.hpp"
 #include "ops/optim/momentum.hpp"
 #include "ops/optim/optimizer.hpp"
 #include "ops/optim/proximal_adagrad.hpp"
