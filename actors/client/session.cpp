@@ -574,7 +574,7 @@ Status Session::try_restore(const std::string& path, const RestoreFileOptions& o
              options.only.empty() ? state_reads(core_->graph) : reads_of(*core_, options.only));
   if (wanted.empty()) return failed_precondition("the graph reads no variable to restore");
   const bool all = !options.init_others || !options.only.empty();
-  auto values = match_variables(core_->graph.def(), wanted, file, all);
+  auto values = match_variables(core_->graph.def(), wanted, file, all, options.name_in_file);
   if (!values.ok()) return values.status().in("restoring '" + path + "'");
   std::vector<Tensor> feeds;
   for (const auto& [name, value] : *values) feeds.push_back(value);

@@ -68,6 +68,9 @@ struct RestoreFileOptions {
   // Initialise the variables without a value that are not restored: those not in `only`, or not in
   // the file. A file without any variable of the graph is still refused.
   bool init_others = false;
+  // The name in the file of what the graph calls `name`; empty: the same. Of a network "base" that
+  // is a part of "tuned" here: [](std::string name) { return name.substr(6); }
+  std::function<std::string(const std::string& name)> name_in_file = {};
 };
 
 struct RestoreJobOptions {

@@ -347,11 +347,15 @@ Status move_place_alone(const std::shared_ptr<SessionCore>& core, const std::str
 
 Expected<NamedTensors> match_variables(const GraphDef& graph,
                                        const std::vector<VariableRead>& variables,
-                                       const SafetensorsFile& file, bool all) {
-  std::vector<const SafetensorsEntry*> matching;
+                                       const SafetensorsFile& file, bool all,
+                                       const NameInFile& name_in_file) {
+  const auto there = [&](const std::string& name) {
+    return name_in_file ? name_in_file(name) : name;
+  };
+  std::vector<std::pair<std::string, const SafetensorsEntry*>> matching;
   std::vector<std::string> names;
   for (const VariableRead& each : variables) names.push_back(state_name(*each.variable));
-  const auto file_has = [&](const std::string& name) { return file.find(name) != nullptr; };
+  const auto file_has = [&](const std::string& name) { return file.find(there(name)) != nullptr; };
   if (std::any_of(names.begin(), names.end(), file_has))
     TROUPE_TRY(check_parts(variable_names(graph), names, file_has));
   for (std::size_t i = 0; i < variables.size(); ++i) {
@@ -359,21 +363,24 @@ Expected<NamedTensors> match_variables(const GraphDef& graph,
     const DType dtype = *variables[i].variable->attrs.at("T").get<DType>();
     const PartialShape& shape = *variables[i].variable->attrs.at("shape").get<PartialShape>();
     const std::string wanted = std::string(dtype_name(dtype)) + shape.text();
-    const SafetensorsEntry* found = file.find(name);
+    const std::string in_file = there(name);
+    const SafetensorsEntry* found = file.find(in_file);
     if (found == nullptr) {
       if (!all) continue;
-      return not_found(fmt::format("it has no variable '{}', {} in the graph", name, wanted));
+      const std::string here = in_file == name ? "" : fmt::format("'{}', ", name);
+      return not_found(
+          fmt::format("it has no variable '{}', {}{} in the graph", in_file, here, wanted));
     }
     if (found->dtype != dtype || !shape.accepts(found->shape))
       return invalid_argument(fmt::format("variable '{}' is {} there, and {} in the graph", name,
                                           found->type_text(), wanted));
-    matching.push_back(found);
+    matching.emplace_back(name, found);
   }
   if (matching.empty()) return not_found("it has none of the graph's variables");
   NamedTensors values;
-  for (const SafetensorsEntry* each : matching) {
-    TROUPE_TRY(Tensor value, file.read(*each));
-    values.emplace_back(each->name, std::move(value));
+  for (auto& [name, entry] : matching) {
+    TROUPE_TRY(Tensor value, file.read(*entry));
+    values.emplace_back(std::move(name), std::move(value));
   }
   return values;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -61,10 +62,12 @@ Expected<std::vector<std::string>> hosts_of(SessionCore& core,
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 // The variables with their values in the file, or what does not match. `all`: the file must contain
-// all of them.
+using NameInFile = std::function<std::string(const std::string&)>;
+// all of them. `name_in_file`: see RestoreFileOptions; may be empty.
 Expected<NamedTensors> match_variables(const GraphDef& graph,
                                        const std::vector<VariableRead>& variables,
-                                       const SafetensorsFile& file, bool all);
+                                       const SafetensorsFile& file, bool all,
+                                       const NameInFile& name_in_file = {});
 // A request that assigns such values. Its nodes are made once for the same variables.
 Expected<CompileRequest> assignments_of(SessionCore& core, const NamedTensors& values);
 // A request that assigns these variables, each read by the process that has it. Variables that are

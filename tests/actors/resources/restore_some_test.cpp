@@ -3,9 +3,7 @@
 
 #include <filesystem>
 
-#include "ops/api/queues.hpp"
-#include "ops/nn/nn.hpp"
-#include "ops/optim/optim.hpp"
+#include "ops/api.hpp"
 #include "serialization/safetensors.hpp"
 #include "tests/actors/support/sessions.hpp"
 #include "tests/serialization/temporary.hpp"
@@ -286,4 +284,34 @@ TEST_CASE("what is made behind a mutex or another node is saved and restored") {
     t.run({}, {then.train});
     CHECK(one(t, then.w) == want);
   }
+}
+
+TEST_CASE("variables are restored from what a file calls otherwise") {
+  const TemporaryDir dir;
+  const std::string path = dir.path("base.safetensors");
+  Graph base;
+  RestoredNet net{base.scope("base")};
+  Session s(base, one_thread());
+  s.init();
+  s.save(path, net.parameters());
+
+  Graph g{3};
+  RestoredNet part{g.scope("tuned").scope("base")};
+  const Variable more = variable(g, "more", 2.f);
+  const auto without = [](const std::string& name) {
+    return name.starts_with("tuned/") ? name.substr(6) : name;
+  };
+  Session t(g, one_thread());
+  CHECK(t.try_restore(path, {.only = part.parameters()}).code() == Code::not_found);
+  CHECK(t.try_restore(path, {.name_in_file = without}).message() ==
+        "it has no variable 'more', f32[] in the graph");
+  CHECK(t.try_restore(path, {.only = part.parameters(),
+                             .name_in_file = [](const std::string& name) { return "x" + name; }})
+            .message() ==
+        "it has no variable 'xtuned/base/layer/W', 'tuned/base/layer/W', f32[2,1] in the graph");
+  t.restore(path, {.init_others = true, .name_in_file = without});
+  const auto want = s.run({net.layer.weights(), net.layer.bias()});
+  const auto got = t.run({part.layer.weights(), part.layer.bias(), more});
+  for (std::size_t i = 0; i < 2; ++i) CHECK(Tensor::same(got[i], want[i]));
+  CHECK(got[2].item<float>() == 2);
 }
