@@ -32,8 +32,10 @@ using detail::add_targets;
 using detail::Alone;
 using detail::check_note;
 using detail::compile_request;
+using detail::in_rounds;
 using detail::Initializer;
 using detail::initializers_of;
+using detail::keys_of;
 using detail::NamedHandle;
 using detail::note_order;
 using detail::other_resources;
@@ -242,12 +244,15 @@ Status Session::try_init(const InitOptions& options) {
   if (!options.reset) {
     TROUPE_TRY(assigned, without_value(core_, std::move(assigned)));
   }
-  CompileRequest request;
-  add_targets(core_->graph, assigned, request);
-  if (request.targets.empty()) return ok_status();
   // Overwriting values may undo work of the program; initialising the others does not.
   const RunFor whom = options.reset ? RunFor::program : RunFor::session;
-  return run_single(core_, std::move(request), {}, whom).status();
+  for (const std::vector<Initializer>& round : in_rounds(core_->graph, assigned, {})) {
+    CompileRequest request;
+    add_targets(core_->graph, round, request);
+    if (request.targets.empty()) continue;
+    TROUPE_TRY(run_single(core_, std::move(request), {}, whom));
+  }
+  return ok_status();
 }
 
 Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
@@ -579,14 +584,21 @@ Status Session::try_restore(const std::string& path, const RestoreFileOptions& o
   std::vector<Tensor> feeds;
   for (const auto& [name, value] : *values) feeds.push_back(value);
   TROUPE_TRY(CompileRequest request, assignments_of(*core_, *values));
-  const auto run = [&] {
-    return run_single(core_, std::move(request), std::move(feeds), RunFor::program).status();
+  const auto run = [&](CompileRequest step, std::vector<Tensor> fed) {
+    return run_single(core_, std::move(step), std::move(fed), RunFor::program).status();
   };
-  if (!options.init_others) return run();
+  if (!options.init_others) return run(std::move(request), std::move(feeds));
   std::lock_guard lock(core_->initialising);
   TROUPE_TRY(const auto missing, without_value(core_, others(core_->graph, *values)));
-  add_targets(core_->graph, missing, request);
-  return run();
+  const auto rounds = in_rounds(core_->graph, missing, keys_of(core_->graph, *values));
+  add_targets(core_->graph, rounds[0], request);
+  TROUPE_TRY(run(std::move(request), std::move(feeds)));
+  for (std::size_t i = 1; i < rounds.size(); ++i) {
+    CompileRequest next;
+    add_targets(core_->graph, rounds[i], next);
+    TROUPE_TRY(run(std::move(next), {}));
+  }
+  return ok_status();
 }
 
 Status Session::try_assign(const std::vector<std::pair<std::string, Tensor>>& values) {

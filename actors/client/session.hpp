@@ -181,7 +181,8 @@ class Session {
   GraphBuilder& graph();
 
   // Assigns initial values to variables that have no value; with `reset` to all variables,
-  // including trained and restored ones, in a run that writes (place()).
+  // including trained and restored ones, in a run that writes (place()). Variables whose initial
+  // values are computed from others that it assigns follow in further runs.
   void init(const InitOptions& options = {}) { throw_if_error(try_init(options)); }
   Status try_init(const InitOptions& options = {});
 

@@ -240,6 +240,39 @@ Expected<std::vector<Initializer>> without_value(const std::shared_ptr<SessionCo
   return left;
 }
 
+std::vector<std::vector<Initializer>> in_rounds(const GraphBuilder& graph,
+                                                const std::vector<Initializer>& all,
+                                                const std::unordered_set<std::string>& first) {
+  // By key of a variable that is assigned: the round that can read what it is assigned.
+  std::unordered_map<std::string, std::size_t> next;
+  for (const std::string& key : first) next.emplace(key, 1);
+  std::vector<std::vector<Initializer>> rounds(1);
+  std::vector<std::size_t> round_of;  // by node: the first that can compute it
+  for (const Initializer& each : all) {
+    // What a value is computed from was made before the variable.
+    for (NodeId id = NodeId(round_of.size()); id <= each.assign; ++id) {
+      const NodeDef& node = graph.node(id);
+      std::size_t round = 0;
+      const auto after = [&](NodeId from) {
+        if (from >= id) return;
+        round = std::max(round, round_of[from]);
+        if (graph.node(from).op != "Variable" || (id == each.assign && from == each.handle)) return;
+        const auto known = next.find(resource_key(graph.node(from), graph.registry()));
+        if (known != next.end()) round = std::max(round, known->second);
+      };
+      for (Port in : node.inputs) after(in.node);
+      for (NodeId c : node.control) after(c);
+      round_of.push_back(round);
+    }
+    const std::size_t round = round_of[each.assign];
+    if (round >= rounds.size()) rounds.resize(round + 1);
+    rounds[round].push_back(each);
+    std::size_t& mine = next[resource_key(graph.node(each.handle), graph.registry())];
+    mine = std::max(mine, round + 1);
+  }
+  return rounds;
+}
+
 void add_targets(const GraphBuilder& graph, const std::vector<Initializer>& initializers,
                  CompileRequest& request) {
   for (const Initializer& each : initializers)
@@ -398,12 +431,17 @@ Expected<CompileRequest> assignments_of(SessionCore& core, const NamedTensors& v
   return known->second;
 }
 
-std::vector<Initializer> others(const GraphBuilder& graph, const NamedTensors& restored) {
+std::unordered_set<std::string> keys_of(const GraphBuilder& graph, const NamedTensors& restored) {
   std::unordered_set<std::string> names, keys;
   for (const auto& [name, value] : restored) names.insert(name);
   for (const NodeDef& node : graph.def().nodes)
     if (node.op == "Variable" && names.contains(state_name(node)))
       keys.insert(resource_key(node, graph.registry()));
+  return keys;
+}
+
+std::vector<Initializer> others(const GraphBuilder& graph, const NamedTensors& restored) {
+  const std::unordered_set<std::string> keys = keys_of(graph, restored);
   std::vector<Initializer> left = initializers_of(graph);
   std::erase_if(left, [&](const Initializer& each) {
     return keys.contains(resource_key(graph.node(each.handle), graph.registry()));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -61,8 +62,8 @@ Expected<std::vector<std::string>> hosts_of(SessionCore& core,
                                             const std::vector<const NodeDef*>& variables);
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
-// The variables with their values in the file, or what does not match. `all`: the file must contain
 using NameInFile = std::function<std::string(const std::string&)>;
+// The variables with their values in the file, or what does not match. `all`: the file must contain
 // all of them. `name_in_file`: see RestoreFileOptions; may be empty.
 Expected<NamedTensors> match_variables(const GraphDef& graph,
                                        const std::vector<VariableRead>& variables,
@@ -84,6 +85,15 @@ std::vector<Initializer> initializers_of(const GraphBuilder& graph);
 // The initializers of variables without a value. REQUIRES: core.initialising is held.
 Expected<std::vector<Initializer>> without_value(const std::shared_ptr<SessionCore>& core,
                                                  std::vector<Initializer> of);
+// The same initializers in rounds, of which each computes its values from those of the rounds
+// before it, and the first one from no variable that is assigned: neither by one of them nor, with
+// the resource keys `first`, by what runs together with the first round. There is at least one
+// round, which may be empty.
+std::vector<std::vector<Initializer>> in_rounds(const GraphBuilder& graph,
+                                                const std::vector<Initializer>& all,
+                                                const std::unordered_set<std::string>& first);
+// The resource keys of restored variables.
+std::unordered_set<std::string> keys_of(const GraphBuilder& graph, const NamedTensors& restored);
 // The initializers of variables that are not restored.
 std::vector<Initializer> others(const GraphBuilder& graph, const NamedTensors& restored);
 void add_targets(const GraphBuilder& graph, const std::vector<Initializer>& initializers,

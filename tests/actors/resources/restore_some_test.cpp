@@ -286,6 +286,46 @@ TEST_CASE("what is made behind a mutex or another node is saved and restored") {
   }
 }
 
+TEST_CASE("a variable begins with what others have by then, initialised or restored") {
+  const TemporaryDir dir;
+  const std::string path = dir.path("first.safetensors");
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g{7};
+    const Variable free = variable(g, "free", 5.f);
+    const Variable first = [&] {
+      auto there = g.with_device(place.second);
+      return variable(g, "first", random_normal(g, {4}));
+    }();
+    const Variable copy = variable(g, "copy", first);
+    const Output here = constant(g, true);
+    const Variable most =
+        variable(g, "most",
+                 cond(
+                     here, [&] { return max(copy * 2); }, [&] { return max(copy); }));
+    PlacedSession s(g, place);
+    s->init();
+    const auto begin = s->run({first, copy, most, max(first) * 2});
+    CHECK(Tensor::same(begin[0], begin[1]));
+    CHECK(Tensor::same(begin[2], begin[3]));
+    s->save(path, {first});
+    // What has a value keeps it; what has none is computed from that.
+    s->run({}, {assign(first, 3)});
+    s->init();
+    CHECK(Tensor::same(s->run({copy})[0], begin[0]));
+    s->init({.reset = true});
+    const auto again = s->run({first, copy, most, max(first) * 2});
+    CHECK(Tensor::same(again[0], again[1]));
+    CHECK(Tensor::same(again[2], again[3]));
+    PlacedSession fresh(g, place);
+    fresh->restore(path, {.init_others = true});
+    const auto restored = fresh->run({first, copy, most, free});
+    for (int i = 0; i < 3; ++i)
+      CHECK(Tensor::same(restored[std::size_t(i)], begin[std::size_t(i)]));
+    CHECK(restored[3].item<float>() == 5);
+  }
+}
+
 TEST_CASE("variables are restored from what a file calls otherwise") {
   const TemporaryDir dir;
   const std::string path = dir.path("base.safetensors");
