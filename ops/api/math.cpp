@@ -1,5 +1,7 @@
 #include "ops/api/math.hpp"
 
+#include <fmt/format.h>
+
 #include <span>
 
 #include "graph/gradients.hpp"
@@ -45,6 +47,9 @@ std::vector<Output> gradients_or_throw(const Ys& ys, const std::vector<Output>& 
 bool is_matrix(const Output& x) {
   return x.empty() || !x.shape().known_rank() || x.shape().rank() == 2;
 }
+bool is_vector(const Output& x) {
+  return !x.empty() && x.shape().known_rank() && x.shape().rank() == 1;
+}
 
 }  // namespace
 
@@ -55,6 +60,17 @@ Output abs(Output x, Site site) {
 }
 
 Output matmul(Output a, Output b, const MatMulOptions& options, Site site) {
+  const bool row = is_vector(a), column = is_vector(b);
+  if ((row && options.transpose_a) || (column && options.transpose_b))
+    throw Error(invalid_argument("matmul: a vector is not transposed").at(site));
+  if (row || column) {
+    const Output product = matmul(row ? expand_dims(a, 0, site) : a,
+                                  column ? expand_dims(b, -1, site) : b, options, site);
+    std::vector<std::int64_t> made;
+    if (row) made.push_back(-2);
+    if (column) made.push_back(-1);
+    return squeeze(product, made, site);
+  }
   if (is_matrix(a) && is_matrix(b)) return mat_mul(a, b, options, std::move(site));
   return batch_mat_mul(a, b,
                        {.transpose_a = options.transpose_a, .transpose_b = options.transpose_b},
@@ -156,6 +172,16 @@ Output detail::along(Output (*f)(Output, Site), Output x, std::int64_t axis, Sit
 Output softmax_cross_entropy(Output logits, Output labels, Site site) {
   check_given("softmax_cross_entropy: `logits`", logits, site);
   check_given("softmax_cross_entropy: `labels`", labels, site);
+  const PartialShape &of_logits = logits.shape(), &of_labels = labels.shape();
+  if (!is_integer(labels.dtype()) && of_logits.known_rank() && of_labels.known_rank() &&
+      of_labels.rank() + 1 == of_logits.rank())
+    throw Error(
+        invalid_argument(
+            fmt::format(
+                "softmax_cross_entropy: labels {}{} for logits {}: class numbers are integers, "
+                "and probabilities have the shape of the logits",
+                dtype_name(labels.dtype()), of_labels.text(), of_logits.text()))
+            .at(site));
   const char* op = is_integer(labels.dtype()) ? "SparseSoftmaxCrossEntropyWithLogits"
                                               : "SoftmaxCrossEntropyWithLogits";
   return add_node({.op = op, .inputs = {logits, labels}, .site = std::move(site)}).output();

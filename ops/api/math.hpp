@@ -33,7 +33,8 @@ Output range(GraphBuilder& g, std::int64_t limit, Site site = Site::here());
 Output range(GraphBuilder& g, std::int64_t start, std::int64_t limit, std::int64_t delta = 1,
              Site site = Site::here());
 
-// mat_mul() for two matrices, batch_mat_mul() otherwise.
+// mat_mul() for two matrices, batch_mat_mul() otherwise. A vector is a row on the left and a column
+// on the right, and its dimension is not in the result, as in NumPy: [k] times [k, n] is [n].
 Output matmul(Output a, Output b, const MatMulOptions& options = {}, Site site = Site::here());
 
 // The gradient of y, or of the sum of several ys, with respect to each x. An Output is empty if no

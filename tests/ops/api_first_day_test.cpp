@@ -309,3 +309,32 @@ TEST_CASE("self-attention takes its options by themselves") {
   const Output longer = constant(g, Tensor::zeros(DType::bool_, Shape{2, 1, 1, 5}).value());
   check_refused([&] { net.attention(x, {.mask = longer}); }, "[2,2,3,3]");
 }
+
+TEST_CASE("matmul takes vectors, as rows on the left and columns on the right") {
+  Graph g;
+  const Output v = vector(g, {1, 2}), w = vector(g, {3, 5});
+  const Output m = constant(g, {{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}});
+  const Output batch = stack({m, 2.0 * m});
+  const Output none = placeholder<double>(g, {-1, 2});
+  CHECK(matmul(v, m).shape() == PartialShape{3});
+  CHECK(matmul(none, v).shape() == PartialShape{-1});
+  check_near(computed(g, matmul(v, m)), {9, 12, 15});
+  check_near(computed(g, matmul(m, vector(g, {1, 0, 2}))), {7, 16});
+  check_near(computed(g, matmul(v, w)), {13});
+  CHECK(matmul(v, w).shape() == PartialShape::scalar());
+  check_near(computed(g, matmul(v, batch)), {9, 12, 15, 18, 24, 30});
+  check_near(computed(g, matmul(batch, vector(g, {1, 0, 2}))), {7, 16, 14, 32});
+  check_near(computed(g, matmul(m, v, {.transpose_a = true})), {9, 12, 15});
+  check_near(slopes(g, sum(matmul(v, batch)), v), {18, 45});
+  check_near(slopes(g, square(matmul(v, w)), w), {26, 52});
+  check_refused([&] { matmul(v, m, {.transpose_a = true}); }, "a vector is not transposed");
+  check_refused([&] { matmul(m, v, {.transpose_b = true}); }, "a vector is not transposed");
+  check_refused([&] { matmul(m, v); }, "[2,3]");
+}
+
+TEST_CASE("class numbers that are no integers are refused, and what they are told from") {
+  Graph g;
+  const Output logits = zeros(g, {4, 3});
+  check_refused([&] { softmax_cross_entropy(logits, zeros(g, {4})); },
+                "labels f32[4] for logits [4,3]: class numbers are integers");
+}
