@@ -370,7 +370,9 @@ Status OpRules::check(const LoggedWrite& write, std::span<VariableMeta> targets)
   for (const VariableMeta& target : targets) {
     if (!assigns(rule) && !target.initialised)
       return failed_precondition(
-          fmt::format("Attempting to use uninitialized value {}", target.name));
+          fmt::format("Attempting to use uninitialized value {}: Session::init() gives "
+                      "variables their first values",
+                      target.name));
     inputs.push_back(
         {DType::resource, target.initialised ? PartialShape(target.shape) : target.declared});
   }

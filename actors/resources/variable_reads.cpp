@@ -65,7 +65,8 @@ Expected<Tensor> VariableStore::value_at(const std::string& name, CommitNumber s
       return version->value;
     }
   if (!v.initialised || v.since > snapshot)
-    return failed_precondition("Attempting to use uninitialized value " + name);
+    return failed_precondition("Attempting to use uninitialized value " + name +
+                               ": Session::init() gives variables their first values");
   // Only an ended attempt can request a dropped value.
   return aborted("snapshot " + std::to_string(snapshot) + " of '" + name + "' is gone");
 }
