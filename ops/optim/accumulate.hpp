@@ -12,9 +12,10 @@ namespace troupe::optim {
 //   optim::Gradients all = optim::accumulate(optim::gradients(loss), 4);
 //   Op train = optim::Adam{}.apply(optim::clip_by_global_norm(all, 1.0));
 //
-// Functions of the result, such as clipping, apply to the mean. Keeps as state a sum for each
-// parameter, and the number of runs. Throws Error if runs < 1, or if the gradients are already
-// accumulated.
+// Functions of the result, such as clipping, apply to the mean. If the gradients have a condition,
+// such as that of LossScale, it has to be true in all of the `runs` runs: otherwise their sums are
+// dropped. Keeps as state a sum for each parameter, and the number of runs. Throws Error if runs <
+// 1, or if the gradients are already accumulated.
 Gradients accumulate(Gradients gradients, std::int64_t runs, Site site = Site::here());
 
 }  // namespace troupe::optim

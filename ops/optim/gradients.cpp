@@ -37,6 +37,13 @@ void check_gradients(std::string_view what, const Gradients& gradients, const Si
   }
 }
 
+Output in_all_replicas(const Output& when, const Site& site) {
+  // The mean of zeros is 0 exactly.
+  const Output against = cast(logical_not(when, site), DType::f32, site);
+  const Output share = add_node({.op = "ReplicaMean", .inputs = {against}, .site = site}).output();
+  return Operand(share, site) == Operand(0, site);
+}
+
 Gradients gradients(Output loss, const std::vector<Variable>& parameters, Site site) {
   check_given("gradients: the loss", loss, site);
   loss = checked_loss(loss, site);

@@ -24,6 +24,7 @@ struct Gradients {
   Output when = {};
   std::vector<Op> writes = {};  // further writes of every training step: moving averages, sums
   bool joined = false;          // see over_replicas
+  bool accumulated = false;     // see accumulate
 
   std::size_t size() const { return each.size(); }
   Gradient& operator[](std::size_t i) { return each[i]; }
@@ -33,6 +34,9 @@ struct Gradients {
 // Throws Error, in the name of `what`, unless there are gradients and each has its variable and
 // value.
 void check_gradients(std::string_view what, const Gradients& gradients, const Site& site);
+
+// Whether `when` is true in all replicas of the step.
+Output in_all_replicas(const Output& when, const Site& site);
 
 // The gradients of a scalar `loss`, one for each parameter that it depends on, in the order of
 // `parameters` (default: trainable_variables()). A gradient is summed over all reads of its

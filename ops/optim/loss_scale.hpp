@@ -13,8 +13,7 @@ namespace troupe::optim {
 //   Op train = optim::Adam{}.apply(optim::LossScale{}.gradients(loss));
 //
 // The scale is a power of two between 1 and 2^24, so that dividing by it rounds nothing, and is
-// state of the training step like the moments of Adam. Clipping comes behind, accumulate() is
-// refused.
+// state of the training step like the moments of Adam. Clipping and accumulate() come behind.
 struct LossScale {
   double first = 65536;  // a power of two
   std::int64_t every = 2000;

@@ -227,17 +227,6 @@ Op Parameter::write_gradient(NodeSpec node, bool lazy) const {
 
 const Site& Parameter::site() const { return shared_.site; }
 
-namespace {
-
-// Whether `when` is true in all replicas, whose updates are joined: the mean of zeros is 0 exactly.
-Output in_all_replicas(const Output& when, const Site& site) {
-  const Output against = cast(logical_not(when, site), DType::f32, site);
-  const Output share = add_node({.op = "ReplicaMean", .inputs = {against}, .site = site}).output();
-  return Operand(share, site) == Operand(0, site);
-}
-
-}  // namespace
-
 Op apply_each(const Gradients& all, FunctionRef<Op(const Parameter&)> update, const Site& site) {
   check_gradients("apply", all, site);
   GraphBuilder& g = all.each.front().value.graph();

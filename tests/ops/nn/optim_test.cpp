@@ -375,3 +375,25 @@ TEST_CASE("gradients are split by variable, and both parts have all else that th
   CHECK(run.variable(s.variables[2]).span<float>()[0] == -4);
   CHECK_THROWS_AS(optim::split({}, [](const Variable&) { return true; }), Error);
 }
+
+TEST_CASE("runs are accumulated into nothing if one of them does not count") {
+  Slopes s({Tensor::of<float>({2}, {1, 2})});
+  optim::Gradients gradients = optim::gradients(s.loss);
+  const Output when = placeholder<bool>(s.g, {});
+  gradients.when = when;
+  gradients = optim::accumulate(gradients, 3);
+  CHECK_THROWS_AS(optim::accumulate(gradients, 2), Error);
+  const Op train = optim::Sgd{.lr = 1}.apply(gradients);
+  Interpreter run(s.g);
+  run.init();
+  float want = 0;
+  for (int counts : {0b111, 0b011, 0b110, 0b111, 0b101, 0b000, 0b111}) {
+    CAPTURE(counts);
+    for (int i = 0; i < 3; ++i) {
+      CHECK(Tensor::same(run.variable(s.variables[0]), Tensor::of<float>({2}, {want, 2 * want})));
+      run.run({}, {train}, {{when.node(), Tensor::scalar(bool(counts >> i & 1))}});
+    }
+    if (counts == 0b111) want -= 1;
+  }
+  CHECK(Tensor::same(run.variable(s.variables[0]), Tensor::of<float>({2}, {-3, -6})));
+}
