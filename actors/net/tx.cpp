@@ -86,7 +86,11 @@ void Tx::add_frames() {
     batch_payload_ += frames_.front().size();
     add_frame(frames_);
   }
-  while (!bulk_.empty() && batch_has_room()) add_frame(bulk_);
+  // What comes later waits for all of this: one long frame, or several small ones.
+  const auto room = [&](const auto& frame) {
+    return batch_bytes_ == 0 || batch_bytes_ + frame.size() <= kBulkBytes;
+  };
+  while (!bulk_.empty() && batch_has_room() && room(bulk_.front())) add_frame(bulk_);
 }
 
 void Tx::add_frame(std::deque<std::vector<std::byte>>& frames) {

@@ -55,6 +55,9 @@ class Tx {
   void push(BulkFrame bulk) { bulk_.push_back(std::move(bulk.frame)); }
   void push(OutgoingTensor tensor) { waiting_.push_back(std::move(tensor)); }
 
+  // Bulk frames of which nothing is gathered are dropped.
+  void drop_bulk() { bulk_.clear(); }
+
   // The next bytes of the stream: at most kBatchFrames frames or kBatchBytes; the same ones until
   // sent() took them. Empty: nothing to send. Valid until the next call of sent or gather.
   std::span<const iovec> gather();
@@ -70,6 +73,7 @@ class Tx {
 
   static constexpr std::size_t kBatchFrames = 64;
   static constexpr std::size_t kBatchBytes = 256u << 10;
+  static constexpr std::size_t kBulkBytes = 64u << 10;  // of several bulk frames in a batch
 
  private:
   struct Transfer {

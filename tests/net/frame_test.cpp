@@ -192,6 +192,47 @@ TEST_CASE("bulk messages let others pass and keep their order") {
   CHECK(counted == std::string("beforebetween").size() + 2 * (kControlHeader + kTrailer));
 }
 
+TEST_CASE("an urgent message waits for one bulk message at most") {
+  constexpr std::size_t kPart = 128u << 10;
+  Tx tx({});
+  for (int i = 0; i < 8; ++i)
+    tx.push(BulkFrame{control_frame(FrameType::message, as_bytes(std::string(kPart, 'b')))});
+  for (int i = 0; i < 100; ++i)
+    tx.push(BulkFrame{control_frame(FrameType::message, as_bytes("small"))});
+  std::size_t gathers = 0;
+  for (; !tx.idle(); ++gathers) {
+    std::size_t size = 0;
+    for (const iovec& p : tx.gather()) size += p.iov_len;
+    CHECK(size <= kControlHeader + kPart + kTrailer);
+    (void)tx.sent(size);
+  }
+  CHECK(gathers <= 12);  // small ones leave together
+}
+
+TEST_CASE("bulk messages of a connection that is closed stay behind, whole ones") {
+  Tx tx({});
+  for (int i = 0; i < 3; ++i)
+    tx.push(BulkFrame{control_frame(FrameType::message, as_bytes(std::string(1000, 'b')))});
+  RecordingSink sink;
+  Rx rx(kOpenLimits, sink);
+  const auto take = [&](std::size_t most) {
+    std::string portion;
+    for (const iovec& p : tx.gather()) portion.append(static_cast<char*>(p.iov_base), p.iov_len);
+    portion.resize(std::min(most, portion.size()));
+    REQUIRE(rx.consume(as_bytes(portion)).ok());
+    (void)tx.sent(portion.size());
+  };
+  take(10);
+  tx.push(BulkFrame{control_frame(FrameType::message, as_bytes("too late"))});
+  push_message(tx, "last");
+  tx.drop_bulk();
+  while (!tx.idle()) take(~std::size_t{0});
+  CHECK(rx.at_rest());
+  REQUIRE(!sink.messages.empty());
+  CHECK(sink.messages.back() == "last");
+  for (const std::string& text : sink.messages) CHECK(text != "too late");
+}
+
 TEST_CASE("any number of queued tensors keeps within the open transfers of the receiver") {
   Tx tx({.chunk_bytes = 10});
   for (int i = 0; i < 100; ++i) tx.push(tensor_of("t", std::string(std::size_t(i), 'x')));
