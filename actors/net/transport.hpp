@@ -115,6 +115,12 @@ struct TransportLimits {
   // by a clock that runs only while this process does (core/accumulating_clock.hpp).
   std::chrono::milliseconds silence{2000};
   std::chrono::milliseconds handshake{2000};  // to prove itself, after a connection is accepted
+  // What was sent before close(), and why it was called, are given up when the peer takes nothing
+  // of it for so long, or not all within `silence`.
+  std::chrono::milliseconds linger{200};
+  // A peer whose data connection has ended is down when its control connection says nothing for so
+  // long: why it was closed comes there.
+  std::chrono::milliseconds last_words{40};
   // Limits on connections that are not authenticated yet; the second one holds, separately, also
   // for authenticated ones that have not joined yet. Beyond a limit, the oldest is closed.
   std::uint32_t strangers_per_address = 128;

@@ -499,6 +499,52 @@ TEST_CASE("a message overtakes bulk messages that wait for a slow peer") {
   }
 }
 
+TEST_CASE("a slow peer that is closed hears what was said last, and why") {
+  for (const Security& security : {Security::plaintext(), with_secret(true)}) {
+    std::promise<void> go_on;
+    Pair p(security, {.silence = 60s, .linger = 20s, .last_words = 20s});
+    REQUIRE(p.up);
+    // The peer takes nothing until it is closed: both ends of the socket are full.
+    p.at_b.on_control = [&, may_go = go_on.get_future().share()](PeerId, const Buffer&) {
+      (void)may_go.wait_for(20s);
+    };
+    constexpr std::size_t kBulk = 256, kBytes = 256u << 10;
+    for (std::size_t i = 0; i < kBulk; ++i)
+      REQUIRE(p.a->send_bulk(p.to_b, as_bytes(std::string(kBytes, 'b'))).ok());
+    REQUIRE(p.at_b.wait([&] { return !p.at_b.log(p.to_a).messages.empty(); }));
+    REQUIRE(send_text(*p.a, p.to_b, "leave").ok());
+    p.a->close(p.to_b, failed_precondition("enough"));
+    CHECK(p.at_a.wait_down(p.to_b).code() == Code::failed_precondition);
+    go_on.set_value();
+    const Status why = p.at_b.wait_down(p.to_a);
+    CHECK_MESSAGE(why.code() == Code::failed_precondition, why.text());
+    CHECK(why.text().find("enough") != std::string::npos);
+    const std::vector<std::string> heard = p.at_b.copy(p.to_a).messages;
+    CHECK((!heard.empty() && heard.back() == "leave"));
+    CHECK(heard.size() < kBulk);  // the graph is of no use any more
+  }
+}
+
+TEST_CASE("a closed peer that takes nothing is waited for no longer than it stands still") {
+  std::promise<void> go_on;
+  Pair p(Security::plaintext(), {.silence = 60s, .linger = 50ms});
+  REQUIRE(p.up);
+  p.at_b.on_control = [&, may_go = go_on.get_future().share()](PeerId, const Buffer&) {
+    (void)may_go.wait_for(20s);
+  };
+  for (int i = 0; i < 64; ++i)
+    REQUIRE(p.a->send_bulk(p.to_b, as_bytes(std::string(256u << 10, 'b'))).ok());
+  REQUIRE(p.at_b.wait([&] { return !p.at_b.log(p.to_a).messages.empty(); }));
+  std::promise<void> over;
+  std::thread ends([&] {
+    p.a->shutdown();
+    over.set_value();
+  });
+  CHECK(over.get_future().wait_for(20s) == std::future_status::ready);
+  go_on.set_value();
+  ends.join();
+}
+
 TEST_CASE("tensors of a peer that is held wait, its messages do not") {
   for (const Security& security : {Security::plaintext(), with_secret(true)}) {
     Pair p(security);

@@ -1,10 +1,13 @@
 #include "actors/net/detail/connection.hpp"
 
+#include <linux/sockios.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -70,6 +73,7 @@ void Connection::serve(std::uint32_t events) {
     case Phase::handshake:
       return shake();
     case Phase::lingering:
+      if ((events & EPOLLOUT) != 0) pump();
       return discard();
     case Phase::closed:
       return;
@@ -156,10 +160,15 @@ void Connection::retire() {
 
 void Connection::linger() {
   if (phase_ != Phase::open) return close();
-  phase_ = Phase::lingering;
-  ::shutdown(fd_.get(), SHUT_WR);
   reading_ = true;
-  shard_->modify(fd_.get(), shard_id_, EPOLLIN);
+  phase_ = Phase::lingering;
+  pump();
+}
+
+std::int64_t Connection::delivered() const {
+  int waits = 0;
+  (void)::ioctl(fd_.get(), SIOCOUTQ, &waits);
+  return std::int64_t(bytes_sent()) - waits;
 }
 
 Status Connection::move_to(IoShard& shard) {
@@ -247,7 +256,6 @@ void Connection::read() {
 }
 
 void Connection::discard() {
-  shard_->modify(fd_.get(), shard_id_, EPOLLIN);  // whatever a sender asked for last
   auto staging = shard_->staging();
   ssize_t n = ::recv(fd_.get(), staging.data(), staging.size(), 0);
   if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return;
@@ -310,7 +318,9 @@ void Connection::flush() {
   for (Item& item : taken_) std::visit([&](auto& i) { tx_.push(std::move(i)); }, item);
   taken_.clear();
   bool on_shard = shard_->on_thread();
-  bool usable = phase_ == Phase::open && !broken_;
+  const bool leaving = phase_ == Phase::lingering;
+  if (leaving) tx_.drop_bulk();
+  bool usable = (leaving || phase_ == Phase::open) && !broken_ && !all_said_;
   if (usable && (on_shard || may_send_inline())) {
     std::size_t budget = kEventBudget;
     std::uint64_t done = 0;
@@ -336,6 +346,7 @@ void Connection::flush() {
   } else {
     want_out_ = usable && (want_out_ || !tx_.idle());
   }
+  if (leaving && !want_out_ && !std::exchange(all_said_, true)) ::shutdown(fd_.get(), SHUT_WR);
   apply_mask();
 }
 
@@ -367,7 +378,7 @@ void Connection::account(std::uint64_t done) {
 }
 
 void Connection::apply_mask() {
-  if (phase_ != Phase::open) return;
+  if (phase_ != Phase::open && phase_ != Phase::lingering) return;
   std::uint32_t mask = (reading_ && !held_ ? EPOLLIN : 0u) | (want_out_ ? EPOLLOUT : 0u);
   if (shard_->shared()) {
     if (serving_ || (armed_.exchange(true) && mask == mask_)) return;

@@ -83,13 +83,15 @@ class Connection : public IoShard::Source,
 
   // No callbacks come after these. close() is called on the shard's thread; retire(), for a shared
   // shard, waits for the callback that another thread may be in, so callbacks cannot call it.
-  // linger(): queued frames are still sent, and the socket is drained until the peer closes or
-  // close() is called; then lingering() is false.
+  // linger(): queued frames are still sent, bulk ones aside, and the socket is drained until the
+  // peer closes or close() is called; then lingering() is false.
   void close();
   void retire();
   void linger();
   bool is_open() const { return phase_ == Phase::open; }
   bool lingering() const { return phase_ == Phase::lingering; }
+  // Changes whenever the peer's machine has taken something of what was sent.
+  std::int64_t delivered() const;
 
   void set_limits(RxLimits limits) { rx_.set_limits(limits); }
   void set_tx(TxOptions options) { tx_.set_options(options); }  // before anything is sent
@@ -167,7 +169,8 @@ class Connection : public IoShard::Source,
   Tx tx_{TxOptions{}};
   std::vector<Item> taken_;
   bool want_out_ = false;
-  bool broken_ = false;  // the socket accepts no more; reading will report why
+  bool broken_ = false;    // the socket accepts no more; reading will report why
+  bool all_said_ = false;  // it lingers, and nothing more is sent
   std::uint32_t mask_ = 0;
   std::atomic<bool> armed_{true};  // in a shared shard
   int inline_credit_ = 0;

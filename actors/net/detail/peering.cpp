@@ -16,9 +16,6 @@ namespace {
 constexpr std::chrono::milliseconds kFirstRetryAfter{5}, kRetryAfter{50};
 // At least so long for one of several addresses.
 constexpr std::chrono::milliseconds kAddress{500};
-constexpr std::chrono::milliseconds kLinger{200};
-// After its data connection broke, for a peer's control connection to say why.
-constexpr std::chrono::milliseconds kLastWords{40};
 constexpr int kAcceptsPerEvent = 64;
 
 ByteView bytes_of(const Buffer& b) { return {static_cast<const std::byte*>(b.data()), b.size()}; }
@@ -346,7 +343,8 @@ void TcpTransport::retry(Peer& peer, Status why) {
 void TcpTransport::part(const std::shared_ptr<Connection>& c, const Status& why) {
   c->send(control_frame(FrameType::bye, as_bytes(encode_bye(why))));
   c->linger();
-  if (c->lingering()) lingering_.emplace_back(c, now() + kLinger);
+  if (c->lingering())
+    lingering_.push_back({c, c->delivered(), now() + limits_.linger, now() + limits_.silence});
 }
 
 void TcpTransport::drop(const PeerRef& peer, Status why, bool tell) {
@@ -405,8 +403,7 @@ void TcpTransport::listen_to(Peer& peer) {
 void TcpTransport::look_after(const PeerRef& peer) {
   const Time now = clock_.reading();
   if (peer->state == Peer::State::up) {
-    if (!peer->data_lost.ok() && now - peer->data_lost_at >= kLastWords)
-      return drop(peer, peer->data_lost, true);
+    if (!peer->data_lost.ok() && has_said_all(*peer)) return drop(peer, peer->data_lost, true);
     // Bytes that wait to leave say as much as a heartbeat behind them.
     if (peer->control->queued_bytes() == 0) send_heartbeat(*peer);
     listen_to(*peer);
@@ -456,17 +453,33 @@ Status TcpTransport::on_heartbeat(Peer& peer, ByteView payload) {
   return {};
 }
 
+// Last words may come behind much that the peer had said before.
+bool TcpTransport::has_said_all(const Peer& peer) const {
+  const Time now = clock_.reading();
+  const Time heard = clock_.at(peer.control->last_heard().time_since_epoch());
+  return now - std::max(heard, peer.data_lost_at) >= limits_.last_words ||
+         now - peer.data_lost_at >= limits_.silence;
+}
+
 void TcpTransport::settle_lingering() {
-  for (auto& [c, deadline] : lingering_) {
-    if (clock_.reading() >= deadline) c->close();
+  const Time now = clock_.reading();
+  for (Leaving& each : lingering_) {
+    const std::int64_t delivered = each.connection->delivered();
+    if (delivered != each.delivered) each.until = now + limits_.linger;
+    each.delivered = delivered;
+    if (now >= std::min(each.until, each.last)) each.connection->close();
   }
-  std::erase_if(lingering_, [](auto& entry) { return !entry.first->lingering(); });
+  forget_those_who_left();
   check_idle();
+}
+
+void TcpTransport::forget_those_who_left() {
+  std::erase_if(lingering_, [](const Leaving& each) { return !each.connection->lingering(); });
 }
 
 void TcpTransport::check_idle() {
   if (!stopping_ || !peers_.empty()) return;
-  std::erase_if(lingering_, [](auto& entry) { return !entry.first->lingering(); });
+  forget_those_who_left();
   if (!lingering_.empty()) return;
   std::lock_guard lock(idle_mutex_);
   idle_ = true;

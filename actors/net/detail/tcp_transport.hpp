@@ -123,6 +123,12 @@ class TcpTransport final : public Transport, public Connection::Owner {
     std::shared_ptr<Listener> listener;
   };
   using PeerRef = std::shared_ptr<Peer>;
+  // A connection that is closed once the peer has taken what was sent, or takes no more of it.
+  struct Leaving {
+    std::shared_ptr<Connection> connection;
+    std::int64_t delivered = 0;
+    Time until{}, last{};
+  };
 
   template <class Frame>
   Status send_message(PeerId peer, std::span<const ByteView> pieces);
@@ -163,7 +169,9 @@ class TcpTransport final : public Transport, public Connection::Owner {
   void send_heartbeat(const Peer& peer);
   Status on_heartbeat(Peer& peer, ByteView payload);
   void listen_to(Peer& peer);
+  bool has_said_all(const Peer& peer) const;
   void settle_lingering();
+  void forget_those_who_left();
   void check_idle();
   PeerRef find(PeerId id);
   Time now() const { return clock_.at(Clock::now().time_since_epoch()); }
@@ -185,7 +193,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
   std::unordered_map<std::uint64_t, Stranger> strangers_;
   Strangers limits_on_strangers_;
   std::map<Token, PeerId> tokens_;
-  std::vector<std::pair<std::shared_ptr<Connection>, Time>> lingering_;
+  std::vector<Leaving> lingering_;
   const std::size_t processors_ = std::size_t(usable_processors());
   std::size_t data_connections_ = 0;
   std::uint64_t last_connection_ = 0;
