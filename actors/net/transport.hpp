@@ -116,7 +116,7 @@ struct TransportLimits {
   std::chrono::milliseconds silence{2000};
   std::chrono::milliseconds handshake{2000};  // to prove itself, after a connection is accepted
   // What was sent before close(), and why it was called, are given up when the peer takes nothing
-  // of it for so long, or not all within `silence`.
+  // of it for so long, or not all within `silence` or 5 s.
   std::chrono::milliseconds linger{200};
   // A peer whose data connection has ended is down when its control connection says nothing for so
   // long: why it was closed comes there.

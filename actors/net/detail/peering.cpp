@@ -16,6 +16,8 @@ namespace {
 constexpr std::chrono::milliseconds kFirstRetryAfter{5}, kRetryAfter{50};
 // At least so long for one of several addresses.
 constexpr std::chrono::milliseconds kAddress{500};
+// The longest that last words may take.
+constexpr std::chrono::milliseconds kMostLinger{5000};
 constexpr int kAcceptsPerEvent = 64;
 
 ByteView bytes_of(const Buffer& b) { return {static_cast<const std::byte*>(b.data()), b.size()}; }
@@ -343,8 +345,9 @@ void TcpTransport::retry(Peer& peer, Status why) {
 void TcpTransport::part(const std::shared_ptr<Connection>& c, const Status& why) {
   c->send(control_frame(FrameType::bye, as_bytes(encode_bye(why))));
   c->linger();
-  if (c->lingering())
-    lingering_.push_back({c, c->delivered(), now() + limits_.linger, now() + limits_.silence});
+  if (!c->lingering()) return;
+  const auto most = std::max(limits_.linger, std::min(limits_.silence, kMostLinger));
+  lingering_.push_back({c, c->delivered(), now() + limits_.linger, now() + most});
 }
 
 void TcpTransport::drop(const PeerRef& peer, Status why, bool tell) {
