@@ -91,9 +91,10 @@ using ProcessActor = Takes<ToActors<Sender::master>>::Actor::extend<
     caf::reacts_to<Members>, caf::reacts_to<ExpelProcess>, caf::reacts_to<Leave>>;
 
 // The worker itself: a task's devices, executors and resources, and its shard.
-using WorkerActor = ProcessActor::extend<caf::reacts_to<StepPrepared>, caf::reacts_to<StagedAt>,
-                                         caf::reacts_to<BlockedAt>, caf::reacts_to<WishLists>,
-                                         caf::reacts_to<TensorArrived>, caf::reacts_to<Tick>>;
+using WorkerActor = ProcessActor::extend<caf::reacts_to<EncodedGraph>, caf::reacts_to<StepPrepared>,
+                                         caf::reacts_to<StagedAt>, caf::reacts_to<BlockedAt>,
+                                         caf::reacts_to<WishLists>, caf::reacts_to<TensorArrived>,
+                                         caf::reacts_to<Tick>>;
 
 // A task has a process that hosts it (the master's own, in a job of one): its devices, and how to
 // reach it, wherever it is.
@@ -156,6 +157,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DoneOnce)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::MarkPlace)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::GraphExtended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepCompiled)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::EncodedGraph)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepPrepared)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Tick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::CompileWork)

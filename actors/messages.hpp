@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -211,6 +212,12 @@ struct StepPrepared {
   CompiledId compiled = 0;
   std::shared_ptr<PreparedStep> step;
   StopFlag stop;  // the one that was given with the work
+};
+
+// To the worker, by its hub: a LoadGraph of the master's, which nobody has looked at yet.
+struct EncodedGraph {
+  std::shared_ptr<const void> holds;  // the bytes
+  std::span<const std::byte> bytes;
 };
 
 // Time to look at the clock. An actor to itself.

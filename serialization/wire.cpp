@@ -46,4 +46,8 @@ Expected<WireMessage> decode(std::span<const std::byte> bytes) try {
                             " bytes");
 }
 
+bool begins_as(std::uint64_t number, std::span<const std::byte> bytes) {
+  return bytes.size() >= sizeof number && detail::WordReader(bytes).word() == number;
+}
+
 }  // namespace troupe

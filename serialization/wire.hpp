@@ -25,6 +25,13 @@ std::vector<std::byte> encode(const WireMessage& message);
 // through import_graph().
 Expected<WireMessage> decode(std::span<const std::byte> bytes);
 
+// Whether bytes begin as those of a message of this type do. Of a graph, decoding takes long.
+bool begins_as(std::uint64_t number, std::span<const std::byte> bytes);
+template <class M>
+bool begins_as(std::span<const std::byte> bytes) {
+  return begins_as(detail::number_of<M>(), bytes);
+}
+
 // The hello. invalid_argument if its texts do not fit into kMaxJoin bytes.
 inline constexpr std::size_t kMaxJoin = 3072;
 Expected<std::string> encode_join(const Join& join);

@@ -257,7 +257,7 @@ void NetHub::answer(TaskId from, WireMessage message) {
 }
 
 Status NetHub::send_parts(PeerId peer, std::span<const std::byte> message, bool bulk) {
-  std::lock_guard lock(sending_parts_);
+  std::lock_guard lock(bulk ? sending_bulk_ : sending_parts_);
   for (std::size_t offset = 0; offset < message.size(); offset += kMessagePart) {
     const auto bytes = encode(message_part(message, offset, bulk));
     const ByteView part(bytes.data(), bytes.size());
@@ -271,6 +271,12 @@ void NetHub::control(PeerId peer, Buffer bytes) {
   auto from = process_of(peer);
   if (!from) return refuse(peer, invalid_argument("who is no member yet has nothing to say"));
   const std::span<const std::byte> read(static_cast<const std::byte*>(bytes.data()), bytes.size());
+  const auto pass_on = [&](const WorkerActor& to, auto held, std::span<const std::byte> graph) {
+    if (span) span.label = message_label(Span::Kind::receive, *from, type_name<LoadGraph>(), graph);
+    auto holds = std::make_shared<decltype(held)>(std::move(held));
+    caf::anon_send(to, EncodedGraph{std::move(holds), graph});
+  };
+  if (const auto to = reader_of_graph(*from, read)) return pass_on(to, std::move(bytes), read);
   auto message = decode(read);
   if (!message.ok()) return refuse(peer, message.status());
   if (auto* part = std::get_if<MessagePart>(&*message)) {
@@ -280,6 +286,9 @@ void NetHub::control(PeerId peer, Buffer bytes) {
     auto whole = (part->bulk ? joiners.bulk : joiners.others).take(*part, limit);
     if (!whole.ok()) return refuse(peer, whole.status());
     if (!whole->has_value()) return;
+    const std::span<const std::byte> joined(**whole);
+    if (const auto to = reader_of_graph(*from, joined))
+      return pass_on(to, std::move(**whole), joined);
     message = decode(**whole);
     if (!message.ok()) return refuse(peer, message.status());
     if (span) span.label = message_label(Span::Kind::receive, *from, kind_of(*message), **whole);
@@ -297,6 +306,11 @@ void NetHub::control(PeerId peer, Buffer bytes) {
   }
   if (!ready.ok()) return refuse(peer, ready.status());
   if (ready->has_value()) dispatch(*from, std::move(**ready));
+}
+
+// The worker here, if they are a graph for it.
+WorkerActor NetHub::reader_of_graph(ProcessId from, std::span<const std::byte> bytes) const {
+  return from == 0 && !is_master_ && begins_as<LoadGraph>(bytes) ? worker() : WorkerActor();
 }
 
 bool NetHub::may_send(ProcessId from, const WireMessage& message) const {

@@ -43,8 +43,9 @@ inline constexpr std::uint64_t kInlineTensors = 512 * 1024;
 
 // Turns messages of peers into messages to actors, and vice versa. Checks what a peer may send:
 // message types by the peer's role, tensors by what this process expects (arrivals.hpp). Anything
-// else closes the peer with invalid_argument. Maps tasks to the processes that host them
-// (TaskHosts), so actors need not.
+// else closes the peer with invalid_argument. Graphs are left to the worker, which decodes them on
+// its compile thread: that of control() has heartbeats to send meanwhile. Maps tasks to the
+// processes that host them (TaskHosts), so actors need not.
 //
 // Locks are held for look-ups only: callbacks come from I/O threads, sends from lanes and actors.
 class NetHub final : public Hub, public TransportHandler {
@@ -112,6 +113,7 @@ class NetHub final : public Hub, public TransportHandler {
   PeerId peer_of(ProcessId process) const;  // 0: none
   std::optional<ProcessId> host_of(TaskId task) const;
   void dispatch(ProcessId from, WireMessage message);
+  WorkerActor reader_of_graph(ProcessId from, std::span<const std::byte> bytes) const;
   template <class Actor, class Message>
   void deliver(const Actor& to, Message message, bool short_work);
   Status send_parts(PeerId peer, std::span<const std::byte> message, bool bulk);
@@ -131,8 +133,9 @@ class NetHub final : public Hub, public TransportHandler {
   CoordinatorActor coordinator_;  // guarded by mutex_
   BufferPool pool_{std::uint64_t{256} << 20};
 
-  // Held while the parts of a message are queued, so that they stay together.
-  std::mutex sending_parts_;
+  // Held while the parts of a message are queued, so that they stay together: of a bulk message,
+  // which may take long, or of another.
+  std::mutex sending_bulk_, sending_parts_;
   // Partly received messages. Used only by the thread of control() and peer_down().
   struct Joiners {
     PartJoiner bulk, others;

@@ -23,6 +23,7 @@
 #include "actors/worker/resource_table.hpp"
 #include "actors/worker/shard.hpp"
 #include "core/log.hpp"
+#include "serialization/wire.hpp"
 
 namespace troupe {
 namespace {
@@ -268,6 +269,19 @@ void load_graph(WorkerSelf self, const LoadGraph& message) {
   self->send(s.compiler, CompileWork{[loader = s.loader, message] { loader->load(message); }});
 }
 
+// Decoded where it is loaded. One that is none ends the connection to the master.
+void load_graph(WorkerSelf self, EncodedGraph& message) {
+  auto& s = self->state;
+  auto work = [loader = s.loader, message = std::move(message), hub = s.options.hub,
+               alive = s.options.alive]() mutable {
+    const auto graph = decode(std::exchange(message, {}).bytes);
+    if (graph.ok()) return loader->load(std::get<LoadGraph>(*graph));
+    TROUPE_LOG(warning, "worker", graph.status().text());
+    hub->close(0, graph.status());
+  };
+  self->send(s.compiler, CompileWork{std::move(work)});
+}
+
 // Compiles on the compile thread. StepPrepared continues, unless the step was unloaded meanwhile.
 void prepare_step(WorkerSelf self, const LoadStep& message) {
   auto& s = self->state;
@@ -405,6 +419,7 @@ WorkerActor::behavior_type worker_behavior(WorkerSelf self, WorkerOptions option
   s.options = std::move(options);
   return {
       [self](const LoadGraph& message) { load_graph(self, message); },
+      [self](EncodedGraph& message) { load_graph(self, message); },
       [self](const LoadStep& message) { prepare_step(self, message); },
       [self](const ForgetGraph& message) {
         self->send(self->state.compiler,

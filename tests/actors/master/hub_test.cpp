@@ -124,28 +124,35 @@ std::vector<InboundChannel> strings_channel() {
   return {{3, TaskId{0}, 0, DType::string, PartialShape::unknown(), false}};
 }
 
+// A transport to nowhere.
+struct NoTransport : Transport {
+  PeerId name_peer() override { return 1; }
+  Status connect(PeerId, const Endpoint&, Hello, std::chrono::milliseconds) override {
+    return ok_status();
+  }
+  Expected<std::uint16_t> listen(const Endpoint&, Hello) override { return std::uint16_t{1}; }
+  void allow_silence(PeerId, std::function<bool()>) override {}
+  Status send_control(PeerId, std::span<const ByteView>) override { return ok_status(); }
+  Status send_bulk(PeerId, std::span<const ByteView>) override { return ok_status(); }
+  Status send_tensor(PeerId, const TensorHeader&, Buffer, std::size_t) override {
+    return ok_status();
+  }
+  std::uint64_t queued_bytes(PeerId) const override { return 0; }
+  void hold_tensors(PeerId, bool) override {}
+  void close(PeerId, Status) override {}
+  void shutdown() override {}
+};
+
 }  // namespace
 
 TEST_CASE("a hub answers others while it waits for a name to be looked up") {
   // Its connect() waits until the name is known: there is none.
-  struct SlowNames final : Transport {
-    PeerId name_peer() override { return 1; }
+  struct SlowNames final : NoTransport {
     Status connect(PeerId, const Endpoint&, Hello, std::chrono::milliseconds) override {
       looking.set_value();
       answer.get_future().wait();
       return not_found("no such name");
     }
-    Expected<std::uint16_t> listen(const Endpoint&, Hello) override { return std::uint16_t{1}; }
-    void allow_silence(PeerId, std::function<bool()>) override {}
-    Status send_control(PeerId, std::span<const ByteView>) override { return ok_status(); }
-    Status send_bulk(PeerId, std::span<const ByteView>) override { return ok_status(); }
-    Status send_tensor(PeerId, const TensorHeader&, Buffer, std::size_t) override {
-      return ok_status();
-    }
-    std::uint64_t queued_bytes(PeerId) const override { return 0; }
-    void hold_tensors(PeerId, bool) override {}
-    void close(PeerId, Status) override {}
-    void shutdown() override {}
     std::promise<void> looking, answer;
   };
   Owner owner;
@@ -216,6 +223,34 @@ LoadGraph long_graph(std::size_t parts) {
   return {1, 1, std::make_shared<const GraphDef>(std::move(graph)), 0};
 }
 
+TEST_CASE("a long urgent message need not wait until a graph is handed over") {
+  struct SlowBulk final : NoTransport {
+    Status send_bulk(PeerId, std::span<const ByteView>) override {
+      if (!std::exchange(asked, true)) {
+        handing_over.set_value();
+        go_on.get_future().wait();
+      }
+      return ok_status();
+    }
+    bool asked = false;
+    std::promise<void> handing_over, go_on;
+  };
+  Owner owner;
+  NetHub hub(1, owner);
+  SlowBulk slow;
+  hub.use(slow);
+  REQUIRE(hub.connect({"name", 1}, words(1), 2, 0, 1s).ok());
+  auto graph = std::async(std::launch::async, [&] { return hub.send(2, long_graph(3)); });
+  slow.handing_over.get_future().wait();
+  Ready urgent;
+  urgent.devices.push_back(std::string(2 * kWholeMessage, 'd'));
+  auto sent = std::async(std::launch::async, [&] { return hub.send(2, urgent); });
+  CHECK(sent.wait_for(20s) == std::future_status::ready);
+  slow.go_on.set_value();
+  CHECK(sent.get().ok());
+  CHECK(graph.get().ok());
+}
+
 TEST_CASE("what is urgent overtakes a graph that is sent in parts") {
   Pair pair(2, 0);  // of the master
   constexpr std::size_t kParts = 64;
@@ -253,6 +288,78 @@ TEST_CASE("parts of an urgent message may come between those of a graph") {
       if (at < message->size()) pair.say(message_part(*message, at, bulk));
   CHECK_MESSAGE(pair.stranger.closed.ok(), pair.stranger.closed.text());
   CHECK(pair.owner.messages.size() == 1);
+}
+
+namespace {
+
+// What reaches a worker of bulk messages, in order.
+struct HeardByWorker {
+  void add(WireMessage message) {
+    std::lock_guard lock(mutex);
+    heard.push_back(std::move(message));
+  }
+  std::mutex mutex;
+  std::vector<WireMessage> heard;
+  std::vector<EncodedGraph> graphs;
+};
+
+template <class... Heard>
+WorkerActor::behavior_type bulk_behavior(HeardByWorker* to, std::tuple<Heard...>*) {
+  return {[to](const EncodedGraph& m) {
+            std::lock_guard lock(to->mutex);
+            to->graphs.push_back(m);
+          },
+          [to](const Heard& m) { to->add(m); }...,
+          [](const Members&) {},
+          [](const ExpelProcess&) {},
+          [](const Leave&) {},
+          [](const StepPrepared&) {},
+          [](const StagedAt&) {},
+          [](const BlockedAt&) {},
+          [](const WishLists&) {},
+          [](const TensorArrived&) {},
+          [](const Tick&) {}};
+}
+
+}  // namespace
+
+// It takes long: heartbeats, and whatever is urgent, would wait for it.
+TEST_CASE("a hub leaves it to the worker to decode a graph") {
+  Pair pair(0);
+  HeardByWorker heard;
+  testing::System system;
+  const WorkerActor worker = system.make([&](caf::actor_system& s) {
+    return WorkerActor(s.spawn([&heard](WorkerActor::pointer) {
+      return bulk_behavior(&heard, static_cast<ToActors<Sender::master>*>(nullptr));
+    }));
+  });
+  pair.hub.deliver_to(worker);
+  const auto end = [&](void*) {
+    pair.hub.deliver_to(WorkerActor{});
+    caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
+  };
+  const std::unique_ptr<void, decltype(end)> ends(&pair, end);
+  auto graph = encode(WireMessage(long_graph(3)));
+  auto wrong = graph;
+  std::fill(wrong.begin() + 64, wrong.end(), std::byte{0xff});
+  const auto small = encode(WireMessage(LoadGraph{2, 0, std::make_shared<const GraphDef>(), 0}));
+  for (const auto* message : {&graph, &wrong})
+    for (std::size_t at = 0; at < message->size(); at += kMessagePart)
+      pair.say(message_part(*message, at, true));
+  throw_if_error(pair.stranger_transport->send_control(pair.stranger.peer,
+                                                       ByteView(small.data(), small.size())));
+  pair.say(LoadStep{});
+  testing::settle(worker);
+  CHECK_MESSAGE(pair.stranger.closed.ok(), pair.stranger.closed.text());
+  std::lock_guard lock(heard.mutex);
+  REQUIRE(heard.graphs.size() == 3);
+  const std::vector<std::byte>* const sent[] = {&graph, &wrong, &small};
+  for (std::size_t i = 0; i < heard.graphs.size(); ++i) {
+    const std::span<const std::byte> as = heard.graphs[i].bytes;
+    CHECK(std::equal(as.begin(), as.end(), sent[i]->begin(), sent[i]->end()));
+  }
+  REQUIRE(heard.heard.size() == 1);
+  CHECK(std::holds_alternative<LoadStep>(heard.heard[0]));
 }
 
 TEST_CASE("hostile parts close the member that sent them") {
