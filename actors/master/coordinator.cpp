@@ -704,11 +704,13 @@ void Coordinator::deadline_near(Run& run, Instant now, Outputs& out) {
     deadline_passed(run, now, out);
 }
 
-void Coordinator::explained(const RunId& id, std::string waits, Instant now, Outputs& out) {
-  Run* run = runs_.find(id);
-  if (!run || !run->asked || run->waits) return;
-  run->waits = std::move(waits);
-  if (run->deadline <= now) deadline_passed(*run, now, out);
+void Coordinator::explained(const std::map<RunId, std::string>& waits, Instant now, Outputs& out) {
+  for (const auto& [id, text] : waits) {
+    Run* run = runs_.find(id);
+    if (!run || !run->asked || run->waits) continue;
+    run->waits = text;
+    if (run->deadline <= now) deadline_passed(*run, now, out);
+  }
   settle(now, out);
 }
 
@@ -768,6 +770,7 @@ RunLook::Part part_look(std::uint32_t index, const StepShape::Partition& part) {
 }  // namespace
 
 std::vector<RunLook> Coordinator::looks(Instant now) const {
+  const Turns turns = this->turns();
   std::vector<RunLook> all;
   for (const RunId& id : runs_.ids()) {
     const Run& run = runs_.at(id);
@@ -778,11 +781,11 @@ std::vector<RunLook> Coordinator::looks(Instant now) const {
     look.attempt_age = now - run.began;
     if (run.deadline != kNever) look.left = std::max(Instant{}, run.deadline - now);
     look.computes = run.phase == Phase::running || run.phase == Phase::aborting;
-    look.turn = turn_of(run);
-    if (const MutexUse* use = mutex_turn(run).use) {
-      look.node = use->node;
-      look.op = use->op;
-      look.site = use->site;
+    look.turn = turn_of(run, turns);
+    if (const auto mutex = turns.mutexes.find(id); mutex != turns.mutexes.end()) {
+      look.node = mutex->second.use->node;
+      look.op = mutex->second.use->op;
+      look.site = mutex->second.use->site;
     }
     if (!look.computes) continue;
     for (std::uint32_t p = 0; p < run.step->partitions.size(); ++p)
@@ -791,26 +794,28 @@ std::vector<RunLook> Coordinator::looks(Instant now) const {
   return all;
 }
 
-// The mutex that a run waits for, with the run before it and the node that acquires it.
-Coordinator::MutexTurn Coordinator::mutex_turn(const Run& run) const {
-  if (run.phase != Phase::queued || run.step->mutexes.empty()) return {};
+// Of a mutex with the run before it and the node that acquires it.
+Coordinator::Turns Coordinator::turns() const {
+  Turns turns{{}, runs_.computing(), alone()};
   MutexTurns::Line line(mutexes_);
   for (const RunId& id : runs_.in(Phase::queued)) {
-    if (id == run.id) break;
-    line.waits(id, runs_.at(id).step->mutexes);
+    const MutexUses& wanted = runs_.at(id).step->mutexes;
+    if (const MutexUse* use = line.obstacle(wanted)) {
+      const RunId before = *line.before(use->mutex);
+      const std::string other =
+          before.session == id.session ? "step " + std::to_string(before.n) : step_name(before);
+      turns.mutexes[id] = {use,
+                           use->mutex.text() + (mutexes_.holder(use->mutex)
+                                                    ? ", which " + other + " holds"
+                                                    : ", for which " + other + " waits before it")};
+    }
+    line.waits(id, wanted);
   }
-  const MutexUse* use = line.obstacle(run.step->mutexes);
-  if (!use) return {};
-  const RunId before = *line.before(use->mutex);
-  const std::string other =
-      before.session == run.id.session ? "step " + std::to_string(before.n) : step_name(before);
-  return {use, use->mutex.text() + (mutexes_.holder(use->mutex)
-                                        ? ", which " + other + " holds"
-                                        : ", for which " + other + " waits before it")};
+  return turns;
 }
 
 // What the run waits for at the master; empty while it computes.
-std::string Coordinator::turn_of(const Run& run) const {
+std::string Coordinator::turn_of(const Run& run, const Turns& turns) const {
   switch (run.phase) {
     case Phase::running:
     case Phase::aborting:
@@ -818,15 +823,16 @@ std::string Coordinator::turn_of(const Run& run) const {
     case Phase::queued:
       if (!places_.free(run.step->datasets))
         return "the run whose loops take elements of its dataset";
-      if (MutexTurn mutex = mutex_turn(run); mutex.use) return std::move(mutex.text);
+      if (const auto mutex = turns.mutexes.find(run.id); mutex != turns.mutexes.end())
+        return mutex->second.text;
       if (!run.resume && runs_.restoring()) return "the run that restores the job";
-      return "one of the " + std::to_string(runs_.computing()) +
+      return "one of the " + std::to_string(turns.computing) +
              " runs that compute to end: no more do at one time";
     case Phase::victim:
       return "its turn: it was withdrawn, since runs waited for each other";
     case Phase::ready:
-      if (const Run* other = alone(); other && other != &run)
-        return step_name(other->id) + ", which has the commit numbers to itself";
+      if (turns.alone && turns.alone != &run)
+        return step_name(turns.alone->id) + ", which has the commit numbers to itself";
       if (granted_ && granted_ != &run)
         return step_name(granted_->id) + ", which has the next commit number";
       if (round_.open() && round_.what().run != run.id)
@@ -856,12 +862,14 @@ void Coordinator::lost_message(const RunId& id, const AttemptId& attempt, std::u
 }
 
 std::string Coordinator::text() const {
+  const Turns turns = this->turns();
   std::string text;
   for (const auto& [id, run] : runs_) {
     text += run.text();
     if (run.phase == Phase::queued && !places_.free(run.step->datasets))
       text += ", waits for the run whose loops take elements of its dataset";
-    if (MutexTurn mutex = mutex_turn(run); mutex.use) text += ", waits for " + mutex.text;
+    if (const auto mutex = turns.mutexes.find(id); mutex != turns.mutexes.end())
+      text += ", waits for " + mutex->second.text;
     text += "\n";
   }
   if (round_.open(StageOrder::withdraw))

@@ -180,8 +180,8 @@ class Coordinator {
   void run(RunRequest request, Instant now, Outputs& out);
   // Has no effect once the run's number is decided.
   void cancel(RunId run, Status cause, Instant now, Outputs& out);
-  // What a run waits for (ExplainDeadline), for its error; "" if it waits for nothing.
-  void explained(const RunId& run, std::string waits, Instant now, Outputs& out);
+  // What runs wait for (ExplainDeadline), for their errors; "" if one waits for nothing.
+  void explained(const std::map<RunId, std::string>& waits, Instant now, Outputs& out);
   void partition_done(PartitionDone message, Instant now, Outputs& out);
   void staged(const Staged& message, Instant now, Outputs& out);
   void grant_returned(const GrantReturned& message, Instant now, Outputs& out);
@@ -290,12 +290,18 @@ class Coordinator {
   Instant next_for_deadline(const Run& run) const;
   void deadline_near(Run& run, Instant now, Outputs& out);
   void deadline_passed(Run& run, Instant now, Outputs& out);
-  std::string turn_of(const Run& run) const;
   struct MutexTurn {
-    const MutexUse* use = nullptr;  // null: it waits for no mutex
+    const MutexUse* use = nullptr;
     std::string text;
   };
-  MutexTurn mutex_turn(const Run& run) const;
+  // What queued runs wait for.
+  struct Turns {
+    std::map<RunId, MutexTurn> mutexes;  // those that wait for one
+    std::size_t computing = 0;
+    const Run* alone = nullptr;
+  };
+  Turns turns() const;
+  std::string turn_of(const Run& run, const Turns& turns) const;
   // Runs that wait for each other, and what goes on by itself.
   void note_waiting();
   void break_deadlock(Instant now, Outputs& out);

@@ -44,6 +44,7 @@ struct MasterState {
   std::uint64_t waits_round = 0;
   std::map<TaskId, TaskWaits> waits_told;
   std::vector<std::function<void(const JobLook&)>> waits_wanted;  // empty: none is under way
+  std::vector<RunId> near_deadlines;  // runs of which it is asked; else empty
   WaitsWatch watch{Instant{}};
   bool watching = false;  // a WatchRuns is scheduled
 };
@@ -165,10 +166,13 @@ void carry_out(MasterSelf self, Coordinator::SessionClosed& closed) {
 void want_waits(MasterSelf self, std::function<void(const JobLook&)> then);
 
 void carry_out(MasterSelf self, Coordinator::ExplainDeadline& near) {
-  want_waits(self, [self, id = near.run](const JobLook& look) {
-    std::string lines = lines_of(waits_of(look), step_name(id), kMostLines);
+  auto& near_runs = self->state.near_deadlines;
+  near_runs.push_back(near.run);
+  if (near_runs.size() > 1) return;  // many may have the same deadline
+  want_waits(self, [self](const JobLook& look) {
+    const auto waits = lines_of(look, std::exchange(self->state.near_deadlines, {}), kMostLines);
     feed(self, [&](Coordinator& coordinator, Instant now, auto& out) {
-      coordinator.explained(id, std::move(lines), now, out);
+      coordinator.explained(waits, now, out);
     });
   });
 }

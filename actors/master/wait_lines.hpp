@@ -33,6 +33,9 @@ struct JobLook {
 std::vector<Wait> waits_of(const JobLook& look);
 // The waits of one run as at most `most` lines.
 std::string lines_of(const std::vector<Wait>& waits, const std::string& run, std::size_t most);
+// Those of these runs, of each as many lines; "" for one that waits for nothing.
+std::map<RunId, std::string> lines_of(const JobLook& look, const std::vector<RunId>& runs,
+                                      std::size_t most);
 
 // The parts of attempts that were sent to a task which does not know them. Includes messages that
 // are still under way.

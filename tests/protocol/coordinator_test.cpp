@@ -388,7 +388,7 @@ TEST_CASE_FIXTURE(ExplainedFixture, "what a run waits for is asked before its de
   CHECK(asked() == 0);
   tick(1ms);
   REQUIRE(asked() == 1);
-  coordinator.explained({7, 1}, "for a queue", now, out);
+  coordinator.explained({{{7, 1}, "for a queue"}}, now, out);
   tick(1ms);
   CHECK(answers() == 0);
   CHECK(coordinator.next_wakeup() <= now + 1ms);
@@ -400,10 +400,10 @@ TEST_CASE_FIXTURE(ExplainedFixture, "what a run waits for is asked before its de
   tick(18ms);
   tick(100ms);
   CHECK(answers() == 1);
-  coordinator.explained({7, 2}, "", now, out);
+  coordinator.explained({{{7, 2}, ""}}, now, out);
   CHECK(answer(2).status.code() == Code::deadline_exceeded);
   CHECK(answer(2).status.text().find(": ") == answer(2).status.text().rfind(": "));
-  coordinator.explained({7, 2}, "late", now, out);
+  coordinator.explained({{{7, 2}, "late"}}, now, out);
   CHECK(answers() == 2);
 
   // Never told: it ends all the same.
@@ -420,7 +420,7 @@ TEST_CASE_FIXTURE(ExplainedFixture, "what a run waits for is asked before its de
   tick(30ms);
   CHECK(asked() == 4);
   CHECK(answers() == 3);
-  coordinator.explained({7, 4}, "for a mutex", now, out);
+  coordinator.explained({{{7, 4}, "for a mutex"}}, now, out);
   CHECK(answer(4).status.text().find("for a mutex") != std::string::npos);
 
   // A short one ends at once, and one that ends in time as it would have.
@@ -433,7 +433,7 @@ TEST_CASE_FIXTURE(ExplainedFixture, "what a run waits for is asked before its de
   CHECK(asked() == 5);
   send(done(started(6), 0));
   CHECK(answer(6).status.ok());
-  coordinator.explained({7, 6}, "for nothing", now, out);
+  coordinator.explained({{{7, 6}, "for nothing"}}, now, out);
   CHECK(answers() == 6);
 }
 

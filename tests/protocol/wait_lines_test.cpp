@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "core/hash.hpp"
+#include "tests/graph/allocated.hpp"
+
 using namespace troupe;
 using namespace std::chrono_literals;
 
@@ -130,6 +133,74 @@ TEST_CASE("lines of one run are as many as are wanted") {
   const std::string lines = lines_of(waits_of(look), "step 4 of session 0", 2);
   CHECK(lines.ends_with("; and for 5 more"));
   CHECK(lines_of(waits_of(look), "step 5 of session 0", 2).empty());
+}
+
+TEST_CASE("what some of many runs wait for is told as if each were asked for by itself") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    JobLook look = two_tasks();
+    look.runs.clear();
+    for (TaskId task : {kFirst, kSecond})
+      if (random.below(8) != 0) look.told[task] = told(task, {});
+    for (std::uint64_t n = 1 + random.below(8); n > 0; --n) {
+      RunLook run = two_tasks().runs.front();
+      run.run = {random.below(2), n};
+      run.attempt = {1, n};
+      run.computes = random.below(3) != 0;
+      if (!run.computes) run.turn = "its turn";
+      if (!run.computes || random.below(3) == 0) run.parts.clear();
+      for (auto& [task, said] : look.told)
+        for (std::uint64_t waits = random.below(5); waits > 0; --waits) {
+          const auto on = random.below(2) == 0 ? Wait::On::tensor : Wait::On::queue;
+          NodeWait wait = at_node(std::uint32_t(random.below(2)), on, std::to_string(waits));
+          wait.from = std::uint32_t(random.below(2));
+          wait.attempt = run.attempt;
+          said.waits.push_back(std::move(wait));
+        }
+      look.runs.push_back(std::move(run));
+    }
+    std::vector<RunId> some{{3, 3}};  // which is not there
+    for (const RunLook& run : look.runs)
+      if (random.below(2) == 0) some.push_back(run.run);
+    const auto lines = lines_of(look, some, 3);
+    CHECK(lines.size() == some.size());
+    for (const RunId& run : some)
+      CHECK(lines.at(run) == lines_of(waits_of(look), step_name(run), 3));
+  }
+}
+
+namespace {
+
+// What it takes in memory to tell of all of so many runs at once.
+std::uint64_t telling_of(std::size_t runs) {
+  JobLook look = two_tasks();
+  const RunLook one = look.runs.front();
+  look.runs.clear();
+  look.told[kFirst] = told(kFirst, {});
+  std::vector<RunId> all;
+  for (std::uint64_t n = 1; n <= runs; ++n) {
+    RunLook& run = look.runs.emplace_back(one);
+    all.push_back(run.run = {0, n});
+    run.attempt = {1, n};
+    run.parts.pop_back();
+    NodeWait wait = at_node(0, Wait::On::queue, "queue 'q', which is empty");
+    wait.attempt = run.attempt;
+    look.told[kFirst].waits.push_back(std::move(wait));
+  }
+  const std::uint64_t before = test::allocated_bytes();
+  const auto lines = lines_of(look, all, 5);
+  const std::uint64_t took = test::allocated_bytes() - before;
+  CHECK(lines.at({0, runs}).starts_with("step " + std::to_string(runs) + " of session 0 waits"));
+  return took;
+}
+
+}  // namespace
+
+TEST_CASE("what many runs wait for takes no more to tell for each than for few") {
+  const std::uint64_t few = telling_of(50), many = telling_of(400);
+  MESSAGE("bytes for 50 runs: ", few, ", for 400: ", many);
+  CHECK(many < 10 * few);
 }
 
 TEST_CASE("a run whose nodes stand still is told of once, and later again") {
