@@ -205,17 +205,19 @@ void Coordinator::admit(Instant now, Outputs& out) {
   std::size_t computing = runs_.computing();
   if (computing >= options_.max_active) return;
   MutexTurns::Line line(mutexes_);
+  bool restoring = runs_.restoring();
   runs_.in(Phase::queued, queued_);
   for (const RunId& id : queued_) {
     if (computing >= options_.max_active) return;
     Run& run = *runs_.find(id);
-    if (!run.resume && runs_.restoring()) return;  // it needs the restored state
+    if (!run.resume && restoring) return;  // it needs the restored state
     if (!places_.free(run.step->datasets) || line.obstacle(run.step->mutexes)) {
       line.waits(id, run.step->mutexes);
       continue;
     }
     ++computing;
     start(run, false, now, out);
+    restoring = runs_.restoring();
   }
 }
 
