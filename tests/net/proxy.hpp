@@ -35,6 +35,11 @@ class Proxy {
   }
   std::uint16_t port() const { return local_address(listener_.get()).port(); }
   void stop(std::size_t connection) { stopped_ |= 1u << connection; }
+  // Ends it, to both ends.
+  void cut(std::size_t connection) {
+    cut_ |= 1u << connection;
+    (void)eventfd_write(wake_.get(), 1);
+  }
 
  private:
   struct Wire {
@@ -59,6 +64,12 @@ class Proxy {
         }
       // Stopped ones are looked for again now and then.
       if (::poll(waits.data(), waits.size(), 20) < 0) continue;
+      if (waits[0].revents != 0) {
+        eventfd_t woken = 0;
+        (void)eventfd_read(wake_.get(), &woken);
+      }
+      for (std::size_t i = 0; i < wires.size(); ++i)
+        if ((cut_ >> i & 1) != 0 && !wires[i]->over) end(*wires[i]);
       for (std::size_t i = 0; i < wires.size(); ++i)
         for (int side : {0, 1})
           if (waits[2 + 2 * i + std::size_t(side)].revents != 0 && (stopped_ >> i & 1) == 0)
@@ -89,13 +100,16 @@ class Proxy {
       if (n > 0) wire.under_way[side].assign(piece, std::size_t(n));
     }
     if (!gone && (n > 0 || (n < 0 && errno == EAGAIN))) return;
+    end(wire);
+  }
+  static void end(Wire& wire) {
     wire.over = true;
     for (Descriptor& end : wire.ends) ::shutdown(end.get(), SHUT_RDWR);
   }
 
   Endpoint to_;
   Descriptor listener_, wake_;
-  std::atomic<unsigned> stopped_{0};
+  std::atomic<unsigned> stopped_{0}, cut_{0};
   std::atomic<bool> over_{false};
   std::thread thread_;
 };

@@ -16,14 +16,14 @@ using namespace std::chrono_literals;
 namespace {
 
 struct Wired {
-  explicit Wired(bool encrypted) {
+  explicit Wired(bool encrypted, std::chrono::milliseconds silence = 300ms) {
     Security security = Security::plaintext();
     if (encrypted) {
       security = Security::shared_secret("0123456789abcdef0123456789abcdef");
       security.encrypt_loopback_data = true;
     }
     TransportLimits limits;
-    limits.silence = 300ms;
+    limits.silence = silence;
     limits.heartbeat = 20ms;
     a = make_tcp_transport(security, limits, at_a).value();
     b = make_tcp_transport(security, limits, at_b).value();
@@ -69,6 +69,18 @@ TEST_CASE(
       CHECK(other.wait_down(to_listener ? w.to_a : w.to_b).text().find("stood still") !=
             std::string::npos);
     }
+}
+
+TEST_CASE("a data connection that breaks ends the peer, however its control connection lives") {
+  for (bool encrypted : {false, true}) {
+    CAPTURE(encrypted);
+    Wired w(encrypted, 1h);  // heartbeats come more often than last words are waited for
+    w.wire->cut(kData);
+    for (const Status& why : {w.at_a.wait_down(w.to_b), w.at_b.wait_down(w.to_a)}) {
+      CAPTURE(why.text());
+      CHECK(why.code() == Code::unavailable);
+    }
+  }
 }
 
 TEST_CASE("a control connection that stands still ends the peer") {

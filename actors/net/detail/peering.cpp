@@ -16,6 +16,7 @@ namespace {
 constexpr std::chrono::milliseconds kFirstRetryAfter{5}, kRetryAfter{50};
 // At least so long for one of several addresses.
 constexpr std::chrono::milliseconds kAddress{500};
+constexpr int kBeatsOfTheLiving = 4;  // more than are under way when a peer closes
 // The longest that last words may take.
 constexpr std::chrono::milliseconds kMostLinger{5000};
 constexpr int kAcceptsPerEvent = 64;
@@ -444,6 +445,7 @@ void TcpTransport::send_heartbeat(const Peer& peer) {
 // Each heartbeat answers the last one of the other side, so that both learn of the other's clock.
 Status TcpTransport::on_heartbeat(Peer& peer, ByteView payload) {
   TROUPE_TRY(Heartbeat heartbeat, decode_heartbeat(payload));
+  if (!peer.data_lost.ok()) ++peer.beats_since_lost;
   const bool first = peer.echo_arrived == 0;
   peer.echo = heartbeat.sent;
   peer.echo_arrived = nanoseconds(peer.control->last_heard());
@@ -456,11 +458,13 @@ Status TcpTransport::on_heartbeat(Peer& peer, ByteView payload) {
   return {};
 }
 
-// Last words may come behind much that the peer had said before.
+// Last words may come behind much that the peer had said before; one that goes on to send
+// heartbeats has not closed.
 bool TcpTransport::has_said_all(const Peer& peer) const {
   const Time now = clock_.reading();
   const Time heard = clock_.at(peer.control->last_heard().time_since_epoch());
-  return now - std::max(heard, peer.data_lost_at) >= limits_.last_words ||
+  return peer.beats_since_lost >= kBeatsOfTheLiving ||
+         now - std::max(heard, peer.data_lost_at) >= limits_.last_words ||
          now - peer.data_lost_at >= limits_.silence;
 }
 

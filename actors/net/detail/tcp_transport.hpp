@@ -99,6 +99,7 @@ class TcpTransport final : public Transport, public Connection::Owner {
     Status last_error;
     Status data_lost;  // its data connection broke, and when
     Time data_lost_at{};
+    int beats_since_lost = 0;
     Liveness life;              // once it is up
     Clock::time_point heard{};  // when last
     std::function<bool()> stopped;
