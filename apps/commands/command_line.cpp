@@ -259,9 +259,14 @@ bool CommandLine::names_no_command(const std::vector<std::string>& words) const 
   const CLI::App* app = app_.get();
   std::string command = "troupe";
   for (const std::string& word : words) {
-    if (word.starts_with('-')) continue;
+    if (word == "--") continue;
     const std::vector<std::string> names = subcommands(*app);
     if (names.empty()) return false;
+    if (word.starts_with('-')) {
+      print_err("'{}' stands before the command: '{}' needs one of {}\n", word, command,
+                fmt::join(names, ", "));
+      return true;
+    }
     app = subcommand(*app, word);
     command += " " + word;
     if (app) continue;

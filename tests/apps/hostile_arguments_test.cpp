@@ -107,9 +107,9 @@ const Arguments kArguments[] = {
     {"ckpt verify /no/such/checkpoint", "/no/such/checkpoint"},
     {"ckpt verify /dev/null", "/dev/null"},
     {"ckpt ls", "directory"},
-    {"ckpt burn /", "subcommand is required"},
-    {"--", "subcommand is required"},
-    {"--output json", "subcommand is required"},
+    {"ckpt burn /", "there is no command 'troupe ckpt burn'"},
+    {"--", "'troupe' needs one of bench, chaos"},
+    {"--output json", "'--output' stands before the command"},
 };
 
 const char* kEndpoints[] = {

@@ -144,7 +144,9 @@ TEST_CASE_FIXTURE(StoreFixture, "a variable that was never written is uninitiali
   read(attempt(1, 0), {"w"});
   auto reply = take<Store::ReadReply>();
   CHECK(reply.status.code() == Code::failed_precondition);
-  CHECK(reply.status.message() == "Attempting to use uninitialized value w");
+  CHECK(reply.status.message() ==
+        "Attempting to use uninitialized value w: Session::init() gives variables their first "
+        "values");
   CHECK(log(attempt(1, 0), {write(2, "AssignAdd", "w", vec({1}))}).code() ==
         Code::failed_precondition);
   CHECK(log(attempt(1, 0), {write(2, "Assign", "nobody", vec({1}))}).code() == Code::not_found);
