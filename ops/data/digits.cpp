@@ -201,22 +201,15 @@ class Paper {
               right = std::min(kDigitSide - 1, pixel(std::max(a.x, b.x) + reach) + 1),
               top = std::max(0, pixel(std::min(a.y, b.y) - reach)),
               bottom = std::min(kDigitSide - 1, pixel(std::max(a.y, b.y) + reach) + 1);
-    const double dx = b.x - a.x, dy = b.y - a.y, length2 = dx * dx + dy * dy,
-                 whole = length2 > 0 ? length2 : 1;
+    const double dx = b.x - a.x, dy = b.y - a.y, length2 = dx * dx + dy * dy;
     // Most pixels are surely beyond the line's reach, or surely within its width: by more than
     // rounding could turn, so that no root is needed to know.
     const double beyond = reach * reach * (1 + 1e-9), within = radius * radius * (1 - 1e-9);
-    std::array<double, kDigitSide> distances2;  // of a row's pixels to the line
     for (int y = top; y <= bottom; ++y) {
-      const double py = y - a.y;
       for (int x = left; x <= right; ++x) {
-        const double px = x - a.x, along = px * dx + py * dy;
-        const double t = std::clamp(along, 0.0, length2) / whole;
-        const double ex = px - t * dx, ey = py - t * dy;
-        distances2[std::size_t(x)] = ex * ex + ey * ey;
-      }
-      for (int x = left; x <= right; ++x) {
-        const double distance2 = distances2[std::size_t(x)];
+        const double px = x - a.x, py = y - a.y, along = px * dx + py * dy;
+        const double t = along <= 0 ? 0 : along >= length2 ? 1 : along / length2;
+        const double ex = px - t * dx, ey = py - t * dy, distance2 = ex * ex + ey * ey;
         if (distance2 >= beyond) continue;
         const double cover = distance2 <= within ? 1 : fading(reach - std::sqrt(distance2), soft);
         at(x, y) = std::max(at(x, y), float(ink * cover));
