@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "actors/resources/variable_reads.hpp"
 #include "devices/kernel_call.hpp"
 #include "devices/named_work.hpp"
 #include "devices/out_of_memory.hpp"
@@ -368,11 +369,7 @@ Status OpRules::check(const LoggedWrite& write, std::span<VariableMeta> targets)
   const auto& rule = static_cast<const RuleWithKernel&>(*write.rule);
   std::vector<InferenceContext::Input> inputs;
   for (const VariableMeta& target : targets) {
-    if (!assigns(rule) && !target.initialised)
-      return failed_precondition(
-          fmt::format("Attempting to use uninitialized value {}: Session::init() gives "
-                      "variables their first values",
-                      target.name));
+    if (!assigns(rule) && !target.initialised) return uninitialised(target.name);
     inputs.push_back(
         {DType::resource, target.initialised ? PartialShape(target.shape) : target.declared});
   }

@@ -1,10 +1,17 @@
 // VariableStore: reads of a snapshot, with or without the run's own writes.
+#include "actors/resources/variable_reads.hpp"
+
 #include <algorithm>
 #include <set>
 
 #include "actors/resources/variable_store.hpp"
 
 namespace troupe {
+
+Status uninitialised(const std::string& variable) {
+  return failed_precondition("Attempting to use uninitialized value " + variable +
+                             ": Session::init() gives variables their first values");
+}
 
 void VariableStore::read(ReadRequest request, Outputs& out) {
   if (Status s = refusal(request.attempt); !s.ok()) {
@@ -64,9 +71,7 @@ Expected<Tensor> VariableStore::value_at(const std::string& name, CommitNumber s
       if (version->until != 0 && version->until <= snapshot) break;
       return version->value;
     }
-  if (!v.initialised || v.since > snapshot)
-    return failed_precondition("Attempting to use uninitialized value " + name +
-                               ": Session::init() gives variables their first values");
+  if (!v.initialised || v.since > snapshot) return uninitialised(name);
   // Only an ended attempt can request a dropped value.
   return aborted("snapshot " + std::to_string(snapshot) + " of '" + name + "' is gone");
 }

@@ -207,8 +207,8 @@ int CommandLine::run(int argc, char** argv) {
     if (rest && rest->empty())
       throw CLI::RequiredError(fmt::format("troupe {}: a program after --", words.front()));
   } catch (const CLI::ParseError& error) {
-    const bool wrong = error.get_exit_code() != 0;
-    if (!(wrong && names_no_command(words)) && app_->exit(error) == 0) return 0;
+    if (error.get_exit_code() == 0) return app_->exit(error);  // it was asked for help
+    if (!names_no_command(words)) app_->exit(error);
     suggest(words);
     return kUsage;
   }

@@ -44,28 +44,36 @@ struct Shipped {
     work.versions[kTask] = version;
     return work;
   }
+  // Of the whole graph so far.
+  LoadStep step(Output fetch) {
+    const SessionGraphs::Work whole = work(fetch, 0);
+    LoadStep step;
+    step.session = 1;
+    step.version = g.def().nodes.size();
+    step.request = whole.request;
+    step.devices = whole.target.devices;
+    return step;
+  }
   Graph g;
   std::uint64_t from = 0, hash = 0;
   std::size_t functions = 0;
 };
 
+std::unique_ptr<Device> device_of_one_thread() {
+  CpuOptions options;
+  options.threads = 1;
+  return make_cpu_device(*DeviceName::parse(kDevice0), options);
+}
+
 // A task that is sent these loads, one after the other, can prepare the step.
 void check_prepared(Shipped& client, const Output& fetch,
                     const std::vector<const CompiledStepDraft*>& drafts) {
-  CpuOptions options;
-  options.threads = 1;
-  auto device = make_cpu_device(*DeviceName::parse(kDevice0), options);
+  const auto device = device_of_one_thread();
   for (bool check : {true, false}) {
     CAPTURE(check);
     StepLoader loader(kTask, ops::builtin(), {device.get()}, check);
-    const SessionGraphs::Work work = client.work(fetch, 0);
-    LoadStep step;
-    step.session = 1;
-    step.version = client.g.def().nodes.size();
-    step.request = work.request;
-    step.devices = work.target.devices;
     for (const CompiledStepDraft* draft : drafts) loader.load(draft->loads.at(kTask));
-    PreparedStep prepared = loader.prepare(step, {});
+    PreparedStep prepared = loader.prepare(client.step(fetch), {});
     CHECK_MESSAGE(prepared.status.ok(), prepared.status.text());
   }
 }
@@ -103,17 +111,11 @@ TEST_CASE("a task is sent the nodes that it does not have") {
   CHECK(rest.loads.at(kTask).graph->nodes.size() == nodes - 1);
 
   // The copy that the task makes of the pieces is the graph.
-  CpuOptions options;
-  options.threads = 1;
-  auto device = make_cpu_device(*DeviceName::parse(kDevice0), options);
+  const auto device = device_of_one_thread();
   for (bool check : {true, false}) {
     CAPTURE(check);
     StepLoader loader(kTask, ops::builtin(), {device.get()}, check);
-    LoadStep step;
-    step.session = 1;
-    step.version = nodes;
-    step.request = client.work(b, 0).request;
-    step.devices = client.work(b, 0).target.devices;
+    const LoadStep step = client.step(b);
     loader.load(whole.loads.at(kTask));
     CHECK(loader.prepare(step, {}).status.code() ==
           Code::failed_precondition);  // not all of it yet
