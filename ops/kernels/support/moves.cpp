@@ -9,14 +9,16 @@ namespace troupe {
 namespace {
 
 // Element j of row k of `from`, which has a row every `a` elements, goes to element k of row j of
-// `to`: n rows of m elements.
+// `to`: n rows of m elements. Rows of `to` are written to their ends, one square's height at a
+// time: where rows are a multiple of 4 KiB apart, more of them than a set of the cache has ways
+// would evict each other half written.
 template <class T>
 void transpose_tile(const T* from, std::int64_t a, std::int64_t n, std::int64_t m, T* to,
                     std::int64_t b) {
   constexpr std::int64_t kSquare =
       std::is_integral_v<T> ? std::min<std::size_t>(16, 32 / sizeof(T)) : 1;
-  for (std::int64_t k = 0; k < n; k += kSquare)
-    for (std::int64_t j = 0; j < m; j += kSquare) {
+  for (std::int64_t j = 0; j < m; j += kSquare)
+    for (std::int64_t k = 0; k < n; k += kSquare) {
       const T* x = from + k * a + j;
       T* y = to + j * b + k;
       const std::int64_t rows = std::min(kSquare, n - k), columns = std::min(kSquare, m - j);
