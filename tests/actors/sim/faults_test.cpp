@@ -2,8 +2,13 @@
 #include <doctest/doctest.h>
 
 #include "core/log.hpp"
+#include "ops/api/constant.hpp"
+#include "ops/api/generated.hpp"
+#include "ops/api/operators.hpp"
+#include "ops/api/variable.hpp"
 #include "tests/actors/sim/faulty_jobs.hpp"
 #include "tests/actors/sim/world.hpp"
+#include "tests/actors/support/nodes.hpp"
 #include "tests/contains.hpp"
 
 using namespace troupe;
