@@ -34,7 +34,7 @@ MemorySpace space_of(const NodeDef& node, const Target& target) {
 class Keeper {
  public:
   Keeper(StepGraph& step, const std::vector<bool>& free, const Target& target)
-      : step_(step), graph_(step.graph), free_(free), target_(target), ops_(*target.ops) {}
+      : graph_(step.graph), free_(free), target_(target), ops_(*target.ops) {}
 
   void run() {
     if (std::none_of(target_.devices.begin(), target_.devices.end(),
@@ -187,7 +187,6 @@ class Keeper {
       if (read[i] && !device[i]) node.attrs.insert_or_assign(std::string(kOnHostAttr), Attr(true));
   }
 
-  StepGraph& step_;
   GraphDef& graph_;
   const std::vector<bool>& free_;
   const Target& target_;

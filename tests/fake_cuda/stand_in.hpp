@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/dtype.hpp"
 #include "devices/cuda/driver.hpp"
 #include "tests/fake_cuda/fake_cuda.hpp"
 
@@ -62,26 +63,14 @@ struct OwnKernel {
 };
 
 // Elements in memory, and the type that they are added up in.
-struct Half {
+template <class T>
+struct Narrow {
   using Sum = float;
-  static float load(const void* p, std::int64_t i) {
-    return float(static_cast<const _Float16*>(p)[i]);
-  }
-  static void store(void* p, std::int64_t i, float x) {
-    static_cast<_Float16*>(p)[i] = _Float16(x);
-  }
+  static float load(const void* p, std::int64_t i) { return float(static_cast<const T*>(p)[i]); }
+  static void store(void* p, std::int64_t i, float x) { static_cast<T*>(p)[i] = T(x); }
 };
-struct Bf16 {
-  using Sum = float;
-  static float load(const void* p, std::int64_t i) {
-    return std::bit_cast<float>(std::uint32_t(static_cast<const std::uint16_t*>(p)[i]) << 16);
-  }
-  static void store(void* p, std::int64_t i, float x) {
-    const auto bits = std::bit_cast<std::uint32_t>(x);
-    const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;  // to the nearest, even
-    static_cast<std::uint16_t*>(p)[i] = std::uint16_t(x != x ? 0x7fc0 : rounded);
-  }
-};
+using Half = Narrow<half>;
+using Bf16 = Narrow<bfloat16>;
 // f32 with 10 bits behind the point.
 inline float to_tf32(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);

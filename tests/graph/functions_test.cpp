@@ -6,6 +6,7 @@
 
 #include "graph/control/functions/body.hpp"
 #include "graph/control/functions/recursion.hpp"
+#include "graph/control/lowering/frames.hpp"
 #include "graph/control/lowering/lower.hpp"
 #include "graph/import.hpp"
 #include "graph/print.hpp"

@@ -4,6 +4,7 @@
 
 #include "graph/builder.hpp"
 #include "tests/graph/sample_ops.hpp"
+#include "tests/graph/toy.hpp"
 
 using namespace troupe;
 using namespace troupe::toy;

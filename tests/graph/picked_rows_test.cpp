@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "graph/compile.hpp"
+#include "graph/node_query.hpp"
 #include "tests/graph/sample_ops.hpp"
 
 using namespace troupe;

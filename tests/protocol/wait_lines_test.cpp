@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "actors/master/run_table.hpp"
 #include "core/hash.hpp"
 #include "tests/graph/allocated.hpp"
 
