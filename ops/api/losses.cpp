@@ -18,10 +18,37 @@ Operand wide(const Operand& targets, const Output& predictions, const Site& site
   return Operand(detail::wide(targets.beside(predictions, site), site), site);
 }
 
+// Whether broadcasting with b repeats a. Lengths that are not known are taken for other ones
+// than 1.
+bool repeats(const PartialShape& a, const PartialShape& b) {
+  const auto is_one = [](const PartialShape& shape, int i) {
+    return shape.known(i) && shape[i].value() == 1;
+  };
+  for (int i = 1; i <= b.rank(); ++i)
+    if (!is_one(b, b.rank() - i) && (i > a.rank() || is_one(a, a.rank() - i))) return true;
+  return false;
+}
+
+// Throws Error for shapes such as [n,1] and [n], of which broadcasting would make [n,n]: a loss of
+// each prediction with the targets of all others.
+void check_pairs(const char* loss, const Output& predictions, const Operand& targets,
+                 const Site& site) {
+  if (predictions.empty() || targets.is_number() || targets.output().empty()) return;
+  const PartialShape &p = predictions.shape(), &t = targets.output().shape();
+  if (!p.known_rank() || !t.known_rank() || p.rank() == t.rank()) return;
+  if (repeats(p, t) && repeats(t, p))
+    throw Error(invalid_argument(fmt::format("{}: {} and targets {} would broadcast to pairs of "
+                                             "all with all: squeeze() one, or expand_dims() the "
+                                             "other",
+                                             loss, p.text(), t.text()))
+                    .at(site));
+}
+
 }  // namespace
 
 Output sigmoid_cross_entropy(Output logits, const Operand& labels, Site site) {
   const Operand one = number_beside(logits, 1, "sigmoid_cross_entropy: `logits`", site);
+  check_pairs("sigmoid_cross_entropy", logits, labels, site);
   const Output is = labels.beside(logits, site);
   // Each part is exact where its label is 1, as max(x, 0) - x label + log(1 + e^-|x|) is, and has a
   // gradient at 0.
@@ -38,6 +65,7 @@ Output binary_cross_entropy(Output probabilities, const Operand& labels,
             fmt::format("binary_cross_entropy: epsilon must be in (0, 0.5), not {}", epsilon))
             .at(site));
   check_given("binary_cross_entropy: `probabilities`", probabilities, site);
+  check_pairs("binary_cross_entropy", probabilities, labels, site);
   if (detail::is_narrow(probabilities))
     return cast(binary_cross_entropy(detail::wide(probabilities, site),
                                      wide(labels, probabilities, site), options, site),
@@ -65,6 +93,7 @@ Output kl_divergence(Output p, Output q, std::int64_t axis, Site site) {
 
 Output mean_squared_error(Output predictions, const Operand& targets, Site site) {
   check_given("mean_squared_error: `predictions`", predictions, site);
+  check_pairs("mean_squared_error", predictions, targets, site);
   if (detail::is_narrow(predictions))
     return cast(
         mean_squared_error(detail::wide(predictions, site), wide(targets, predictions, site), site),
@@ -74,6 +103,7 @@ Output mean_squared_error(Output predictions, const Operand& targets, Site site)
 
 Output mean_absolute_error(Output predictions, const Operand& targets, Site site) {
   check_given("mean_absolute_error: `predictions`", predictions, site);
+  check_pairs("mean_absolute_error", predictions, targets, site);
   return mean(abs(sub(predictions, targets, site), site), MeanOptions{}, site);
 }
 
@@ -82,6 +112,7 @@ Output huber(Output predictions, const Operand& targets, double delta, Site site
     throw Error(invalid_argument(fmt::format("huber: `delta` is finite and above 0, not {}", delta))
                     .at(site));
   check_given("huber: `predictions`", predictions, site);
+  check_pairs("huber", predictions, targets, site);
   if (detail::is_narrow(predictions))
     return cast(
         huber(detail::wide(predictions, site), wide(targets, predictions, site), delta, site),
@@ -93,6 +124,7 @@ Output hinge(Output logits, const Operand& labels, Site site) {
   const auto number = [&](double value) {
     return number_beside(logits, value, "hinge: `logits`", site);
   };
+  check_pairs("hinge", logits, labels, site);
   const Output sign =
       sub(mul(labels.beside(logits, site), number(2), site), number(1), site);  // -1 or 1
   return relu(sub(number(1), mul(sign, logits, site), site), site);

@@ -1,5 +1,6 @@
 // Losses beside softmax_cross_entropy (math.hpp). Most return a loss for each element or row;
-// mean() of it is what one minimises.
+// mean() of it is what one minimises. Targets broadcast, but predictions [n,1] with targets [n], or
+// the reverse, throw Error: that would be a loss of each with all others.
 #pragma once
 
 #include "ops/api/math.hpp"

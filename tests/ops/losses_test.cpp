@@ -128,6 +128,32 @@ TEST_CASE("differences: squares, absolute values, Huber's and hinges") {
   CHECK(run.run({mean_absolute_error(a, 1)})[0].item<double>() == (0 + 1 + 2 + 4) / 4.0);
 }
 
+TEST_CASE("a column of predictions beside a row of targets is refused, not a loss of all pairs") {
+  Graph g;
+  const Output column = zeros(g, {4, 1}), row = zeros(g, {4}), whole = zeros(g, {4, 3});
+  const Output open_column = placeholder<float>(g, {-1, 1}), open_row = placeholder<float>(g, {-1});
+  check_refused({
+      {"mean_squared_error: [4,1] and targets [4]", [&] { mean_squared_error(column, row); }},
+      {"mean_squared_error: [4] and targets [4,1]", [&] { mean_squared_error(row, column); }},
+      {"[?,1] and targets [?]", [&] { mean_squared_error(open_column, open_row); }},
+      {"[?] and targets [?,1]", [&] { mean_squared_error(open_row, open_column); }},
+      {"mean_absolute_error: [4,1]", [&] { mean_absolute_error(column, row); }},
+      {"sigmoid_cross_entropy: [4,1]", [&] { sigmoid_cross_entropy(column, row); }},
+      {"binary_cross_entropy: [4,1]", [&] { binary_cross_entropy(column, row); }},
+      {"huber: [4,1]", [&] { huber(column, row); }},
+      {"hinge: [4,1]", [&] { hinge(column, row); }},
+  });
+  // One side is repeated, or neither.
+  CHECK(huber(whole, zeros(g, {3})).shape() == PartialShape{4, 3});
+  CHECK(huber(whole, column).shape() == PartialShape{4, 3});
+  CHECK(huber(zeros(g, {}), row).shape() == PartialShape{4});
+  CHECK(huber(zeros(g, {1, 3}), whole).shape() == PartialShape{4, 3});
+  CHECK(huber(row, zeros(g, {1, 4})).shape() == PartialShape{1, 4});
+  CHECK(huber(zeros(g, {1, 1}), zeros(g, {1})).shape() == PartialShape{1, 1});
+  CHECK(huber(open_column, open_column).shape() == PartialShape{-1, 1});
+  CHECK(huber(placeholder<float>(g, PartialShape()), row).shape() == PartialShape());
+}
+
 TEST_CASE("cosine_distance is 0 for rows of one direction, and 1 beside a row of zeros") {
   Graph g;
   const Output a = constant(g, Tensor::of<double>(Shape{4, 2}, {1, 2, 1, 0, 0, 0, 3, 4}));
