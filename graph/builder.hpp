@@ -21,6 +21,7 @@ namespace troupe {
 class Body;  // graph/control/functions/body.hpp
 class GraphBuilder;
 class Index;       // graph/slicing.hpp
+class Indices;     // graph/slicing.hpp
 struct BodyState;  // graph/control/functions/body.hpp
 struct FunctionRecord;
 
@@ -55,6 +56,9 @@ class Output {
   // StridedSlice.
   Output operator[](std::initializer_list<Index> where) const;
   Output operator[](const Index& one) const;
+  // The slices along dimension 0 with these numbers, integers [...] that are values of the graph:
+  // [..., the other dimensions]. They count from the start; one outside fails the run. See Gather.
+  Output operator[](const Indices& at) const;
 
  private:
   friend class Op;

@@ -44,4 +44,14 @@ Output Output::operator[](const Index& one) const {
   return (*this)[std::initializer_list<Index>{one}];
 }
 
+Output Output::operator[](const Indices& at) const {
+  if (empty()) throw Error(invalid_argument("[]: the Output is empty").at(at.site()));
+  if (at.at().empty()) throw Error(invalid_argument("[]: the index is empty").at(at.site()));
+  if (at.at().dtype() == DType::bool_)
+    throw Error(invalid_argument("[]: the index is bool: boolean_mask(x, mask) takes the slices at "
+                                 "which a mask is true")
+                    .at(at.site()));
+  return graph_->add("Gather", {*this, at.at()}, {}, at.site());
+}
+
 }  // namespace troupe

@@ -38,6 +38,20 @@ class Index {
   Site site_;
 };
 
+// Numbers of slices that are computed, and the line that asks for them: x[ids].
+class Indices {
+ public:
+  template <std::convertible_to<Output> T>
+  Indices(const T& at, Site site = Site::here()) : at_(at), site_(std::move(site)) {}
+
+  const Output& at() const { return at_; }
+  const Site& site() const { return site_; }
+
+ private:
+  Output at_;
+  Site site_;
+};
+
 // begin, begin + stride, ... before end; negative bounds count from the end, and std::nullopt is no
 // bound: range(std::nullopt, std::nullopt, -1) turns a dimension around.
 inline Index range(std::optional<std::int64_t> begin, std::optional<std::int64_t> end,

@@ -20,6 +20,12 @@ Output binary(const char* op, const Operand& a, const Operand& b) {
   return add_node({.op = op, .inputs = {x, y}, .site = site}).output();
 }
 
+// Whether an operator on a and b is one on dtype bool.
+bool is_logical(const Operand& a, const Operand& b) {
+  const Output& value = a.is_number() ? b.output() : a.output();
+  return !value.empty() && value.dtype() == DType::bool_;
+}
+
 }  // namespace
 
 Operand::Operand(Dim length, Site site) : site_(std::move(site)) {
@@ -76,6 +82,20 @@ Output operator&&(const Operand& a, const Operand& b) { return binary("LogicalAn
 Output operator||(const Operand& a, const Operand& b) { return binary("LogicalOr", a, b); }
 Output operator!(const Operand& a) {
   return add_node({.op = "LogicalNot", .inputs = {a.output()}, .site = a.site()}).output();
+}
+
+Output operator&(const Operand& a, const Operand& b) {
+  return binary(is_logical(a, b) ? "LogicalAnd" : "BitwiseAnd", a, b);
+}
+Output operator|(const Operand& a, const Operand& b) {
+  return binary(is_logical(a, b) ? "LogicalOr" : "BitwiseOr", a, b);
+}
+Output operator^(const Operand& a, const Operand& b) {
+  return binary(is_logical(a, b) ? "NotEqual" : "BitwiseXor", a, b);
+}
+Output operator~(const Operand& a) {
+  const char* op = is_logical(a, a) ? "LogicalNot" : "Invert";
+  return add_node({.op = op, .inputs = {a.output()}, .site = a.site()}).output();
 }
 
 }  // namespace troupe

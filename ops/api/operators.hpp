@@ -80,4 +80,10 @@ Output operator&&(const Operand& a, const Operand& b);
 Output operator||(const Operand& a, const Operand& b);
 Output operator!(const Operand& a);
 
+// NumPy's and PyTorch's operators: logical for bool, bit by bit for integers.
+Output operator&(const Operand& a, const Operand& b);
+Output operator|(const Operand& a, const Operand& b);
+Output operator^(const Operand& a, const Operand& b);
+Output operator~(const Operand& a);
+
 }  // namespace troupe

@@ -57,6 +57,33 @@ TEST_CASE("a constant of a shape in braces is one of that shape") {
   });
 }
 
+TEST_CASE("& | ^ ~ are logical for bool and bit by bit for integers") {
+  Graph g;
+  const Output x = constant<std::int64_t>(g, {4}, {0, 1, 6, 7}), y = x % 2 == 0, z = x > 1;
+  Interpreter run(g);
+  const auto values =
+      run.run({y & z, y | z, y ^ z, ~y, x & 3, 8 | x, x ^ x, ~x, (x > 0) & (x < 7)});
+  const auto flags = [](std::initializer_list<bool> all) { return Tensor::of<bool>({4}, all); };
+  const auto numbers = [](std::initializer_list<std::int64_t> all) {
+    return Tensor::of<std::int64_t>({4}, all);
+  };
+  CHECK(Tensor::same(values[0], flags({false, false, true, false})));
+  CHECK(Tensor::same(values[1], flags({true, false, true, true})));
+  CHECK(Tensor::same(values[2], flags({true, false, false, true})));
+  CHECK(Tensor::same(values[3], flags({false, true, false, true})));
+  CHECK(Tensor::same(values[4], numbers({0, 1, 2, 3})));
+  CHECK(Tensor::same(values[5], numbers({8, 9, 14, 15})));
+  CHECK(Tensor::same(values[6], numbers({0, 0, 0, 0})));
+  CHECK(Tensor::same(values[7], numbers({-1, -2, -7, -8})));
+  CHECK(Tensor::same(values[8], flags({false, true, true, false})));
+  check_refused({
+      {"BitwiseAnd", [&] { zeros(g, {4}) & 1; }},
+      {"BitwiseAnd", [&] { (x & y); }},
+      {"BitwiseOr: the right operand", [&] { 1 | Output(); }},
+      {"both operands are numbers", [&] { Operand(1) ^ 2; }},
+  });
+}
+
 TEST_CASE("a dimension beside a graph value is its length, and refused when it is not known") {
   Graph g;
   const Output x = placeholder<float>(g, {-1, 3}), y = constant<float>(g, {3}, {1, 2, 4});

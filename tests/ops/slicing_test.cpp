@@ -1,6 +1,7 @@
 // Slices by lists of indices and ranges, and what is known of them before a run.
 #include <doctest/doctest.h>
 
+#include "tests/misuse.hpp"
 #include "tests/ops/api_interpreter.hpp"
 #include "tests/ops/kernels/conformance.hpp"
 
@@ -38,6 +39,27 @@ TEST_CASE("a slice takes indices, ranges, whole and new dimensions in their orde
   check({1, 1}, f64({4}, {16, 17, 18, 19}));
   CHECK(Tensor::same(run.run({x[1]})[0], run.run({x[{1}]})[0]));
   CHECK(x[range(0, 1)].shape() == PartialShape{1, 3, 4});
+}
+
+TEST_CASE("an index may be a value: slices along the first dimension, with their gradient") {
+  Graph g;
+  const Output x = constant(g, counted());
+  const Output two = constant<std::int64_t>(g, {2, 1}, {1, 0}), one = constant(g, 1);
+  const Variable table = variable(g, "table", counted());
+  CHECK(x[two].shape() == PartialShape{2, 1, 3, 4});
+  CHECK(table[two].shape() == PartialShape{2, 1, 3, 4});
+  Interpreter run(g);
+  const auto values = run.run({x[one], x[1], x[two], gather(x, two), gradients(x[one], {x})[0]});
+  CHECK(Tensor::same(values[0], values[1]));
+  CHECK(Tensor::same(values[2], values[3]));
+  CHECK(values[4].data<double>()[11] == 0);
+  CHECK(values[4].data<double>()[12] == 1);
+  test::check_refused({
+      {"Gather: indices is f64", [&] { x[x]; }},
+      {"boolean_mask(x, mask)", [&] { x[x > 3]; }},
+      {"the index is empty", [&] { x[Output()]; }},
+      {"the Output is empty", [&] { Output()[one]; }},
+  });
 }
 
 TEST_CASE("a slice of a tensor that is not known yet has what shape can be told") {
