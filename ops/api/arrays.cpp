@@ -81,6 +81,10 @@ Output diag(Output x, Site site) {
   return matrix_diag(x, std::move(site));
 }
 Output trace(Output x, Site site) { return sum(matrix_diag_part(x, site), {.axes = {-1}}, site); }
+Output cholesky_solve(Output factor, Output b, Site site) {
+  const Output halfway = matrix_triangular_solve(factor, b, {}, site);
+  return matrix_triangular_solve(factor, halfway, {.adjoint = true}, site);
+}
 Output tril(Output x, Site site) { return matrix_band_part(x, -1, 0, std::move(site)); }
 Output triu(Output x, Site site) { return matrix_band_part(x, 0, -1, std::move(site)); }
 

@@ -32,6 +32,9 @@ Output eye(GraphBuilder& g, std::int64_t rows, std::int64_t columns, DType dtype
 Output diag(Output x, Site site = Site::here());
 // The sums of the diagonals of matrices: [..., m, n] gives [...].
 Output trace(Output x, Site site = Site::here());
+// x of factor factor^T x = b, with the lower `factor` that cholesky() has made: [..., n, n], and b
+// [..., n, k].
+Output cholesky_solve(Output factor, Output b, Site site = Site::here());
 // Matrices with zeros above (tril) or below (triu) the diagonal.
 Output tril(Output x, Site site = Site::here());
 Output triu(Output x, Site site = Site::here());

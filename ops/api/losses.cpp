@@ -130,15 +130,13 @@ Output hinge(Output logits, const Operand& labels, Site site) {
   return relu(sub(number(1), mul(sign, logits, site), site), site);
 }
 
-Output cosine_distance(Output a, Output b, std::int64_t axis, Site site) {
-  const Operand one = number_beside(a, 1, "cosine_distance: `a`", site);
-  check_given("cosine_distance: `b`", b, site);
-  if (detail::is_narrow(a))
-    return cast(cosine_distance(detail::wide(a, site), detail::wide(b, site), axis, site),
-                a.dtype(), site);
+namespace {
+
+// Of f32 or f64.
+Output wide_similarity(Output a, Output b, std::int64_t axis, const Site& site) {
+  const Operand one = number_beside(a, 1, "", site), zero = number_beside(a, 0, "", site);
   const SumOptions along{.axes = {axis}};
   // A row as long has the same angles; of large numbers no square overflows then.
-  const Operand zero = number_beside(a, 0, "", site);
   const auto in_size = [&](const Output& x) {
     const Output most =
         stop_gradient(max(abs(x, site), {.axes = {axis}, .keep_dims = true}, site), site);
@@ -152,7 +150,25 @@ Output cosine_distance(Output a, Output b, std::int64_t axis, Site site) {
     return rsqrt(select(equal(all, zero, site), one.beside(x), all, site), site);
   };
   const Output lengths = mul(inverse_length(a), inverse_length(b), site);
-  return sub(one, mul(sum(mul(a, b, site), along, site), lengths, site), site);
+  return mul(sum(mul(a, b, site), along, site), lengths, site);
+}
+
+}  // namespace
+
+Output cosine_similarity(Output a, Output b, std::int64_t axis, Site site) {
+  check_given("cosine_similarity: `a`", a, site);
+  check_given("cosine_similarity: `b`", b, site);
+  return detail::narrow(wide_similarity(detail::wide(a, site), detail::wide(b, site), axis, site),
+                        a.dtype(), site);
+}
+
+Output cosine_distance(Output a, Output b, std::int64_t axis, Site site) {
+  check_given("cosine_distance: `a`", a, site);
+  check_given("cosine_distance: `b`", b, site);
+  const Output similarity =
+      wide_similarity(detail::wide(a, site), detail::wide(b, site), axis, site);
+  return detail::narrow(sub(number_beside(similarity, 1, "", site), similarity, site), a.dtype(),
+                        site);
 }
 
 Output triplet_margin(Output anchor, Output positive, Output negative, double margin, Site site) {

@@ -30,8 +30,9 @@ Output huber(Output predictions, const Operand& targets, double delta = 1,
              Site site = Site::here());
 // For each element: max(0, 1 - logit) where the label is 1 and max(0, 1 + logit) where it is 0.
 Output hinge(Output logits, const Operand& labels, Site site = Site::here());
-// For each row along `axis`: 1 - a b / (|a| |b|). A row of zeros has the similarity 0, and so the
-// distance 1, with every other.
+// For each row along `axis`: a b / (|a| |b|), and 1 minus that. A row of zeros has the similarity
+// 0, and so the distance 1, with every other.
+Output cosine_similarity(Output a, Output b, std::int64_t axis = -1, Site site = Site::here());
 Output cosine_distance(Output a, Output b, std::int64_t axis = -1, Site site = Site::here());
 // For each row along the last dimension: max(0, |anchor - positive| - |anchor - negative| +
 // margin), of Euclidean distances (Schroff et al., 2015, of squared ones).

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <span>
 
 #include "graph/gradients.hpp"
@@ -92,6 +93,24 @@ Output argmin(Output x, std::int64_t axis, Site site) {
   return arg_min(x, {.axis = axis}, std::move(site));
 }
 
+Output where(Output condition, const Operand& a, const Operand& b, Site site) {
+  return select(condition, a, b, std::move(site));
+}
+
+namespace {
+
+Output log_to_base(const char* what, Output x, double base, const Site& site) {
+  check_given(what, x, site);
+  const Output natural = log(detail::wide(x, site), site);
+  return detail::narrow(div(natural, number_beside(natural, std::log(base), what, site), site),
+                        x.dtype(), site);
+}
+
+}  // namespace
+
+Output log2(Output x, Site site) { return log_to_base("log2: x", x, 2, site); }
+Output log10(Output x, Site site) { return log_to_base("log10: x", x, 10, site); }
+
 Output logaddexp(const Operand& a, const Operand& b, Site site) {
   const Output x = value_beside(a, {&a, &b}, site), y = value_beside(b, {&a, &b}, site);
   // An infinity that both are has no difference; the larger one is the answer then.
@@ -144,6 +163,10 @@ Output slice(Output x, const std::vector<std::int64_t>& begin,
 std::vector<Output> split(Output x, std::initializer_list<std::int64_t> sizes, std::int64_t axis,
                           Site site) {
   return split(x, std::int64_t(sizes.size()), {.axis = axis, .sizes = sizes}, std::move(site));
+}
+
+Output roll(Output x, std::int64_t shift, std::int64_t axis, Site site) {
+  return roll(x, std::vector{shift}, std::vector{axis}, std::move(site));
 }
 
 Output stack(const std::vector<Output>& values, std::int64_t axis, Site site) {

@@ -1,6 +1,7 @@
 // Shorter forms of the generated wrappers (generated.hpp).
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <utility>
@@ -26,6 +27,12 @@ Output abs(Output x, Site site = Site::here());
 // The index of the largest element along `axis`, or of the smallest, as i64.
 Output argmax(Output x, std::int64_t axis = -1, Site site = Site::here());
 Output argmin(Output x, std::int64_t axis = -1, Site site = Site::here());
+// select() under NumPy's name: a where the condition is true, else b. The form of one argument has
+// the places where it is true.
+Output where(Output condition, const Operand& a, const Operand& b, Site site = Site::here());
+// The logarithm of x to the base 2 or 10.
+Output log2(Output x, Site site = Site::here());
+Output log10(Output x, Site site = Site::here());
 // log(e^a + e^b) without overflow.
 Output logaddexp(const Operand& a, const Operand& b, Site site = Site::here());
 // The vector 0, 1, ..., limit - 1, of i64; or start, start + delta, ... up to but excluding limit.
@@ -42,6 +49,17 @@ Output matmul(Output a, Output b, const MatMulOptions& options = {}, Site site =
 std::vector<Output> gradients(Output y, const std::vector<Output>& xs, Site site = Site::here());
 std::vector<Output> gradients(std::initializer_list<Output> ys, const std::vector<Output>& xs,
                               Site site = Site::here());
+// With respect to one x: gradients(y, x)[0].
+template <std::convertible_to<Output> T>
+std::vector<Output> gradients(Output y, const T& x, Site site = Site::here()) {
+  return gradients(y, std::vector<Output>{Output(x)}, std::move(site));
+}
+// With respect to each of several variables, such as net.parameters().
+template <std::convertible_to<Output> T>
+requires(!std::same_as<T, Output>) std::vector<Output> gradients(Output y, const std::vector<T>& xs,
+                                                                 Site site = Site::here()) {
+  return gradients(y, std::vector<Output>(xs.begin(), xs.end()), std::move(site));
+}
 
 // One dimension may be -1: it is computed from the number of elements.
 Output reshape(Output x, const std::vector<std::int64_t>& shape, Site site = Site::here());
@@ -54,6 +72,8 @@ Output slice(Output x, const std::vector<std::int64_t>& begin,
 // Parts of the given sizes along `axis`: split(x, {1, 2}, -1). For n equal parts: split(x, 3, -1).
 std::vector<Output> split(Output x, std::initializer_list<std::int64_t> sizes,
                           std::int64_t axis = 0, Site site = Site::here());
+// Along one dimension: elements moved over the end return at the beginning.
+Output roll(Output x, std::int64_t shift, std::int64_t axis, Site site = Site::here());
 // pack() and unpack() under NumPy's names. The number of parts of unstack() must be known.
 Output stack(const std::vector<Output>& values, std::int64_t axis = 0, Site site = Site::here());
 std::vector<Output> unstack(Output x, std::int64_t axis = 0, Site site = Site::here());

@@ -241,6 +241,35 @@ TEST_CASE("short forms: argmin, range, %, numbers of segments, logaddexp") {
   check_near(computed(g, logaddexp(vector(g, {0}), 0)), {std::log(2.0)});
 }
 
+TEST_CASE("short forms: where, roll, logarithms, a system of a Cholesky factor, one gradient") {
+  Graph g;
+  const Output x = vector(g, {1, 8, 1000});
+  check_near(computed(g, where(x > 5, x, 0)), {0, 8, 1000});
+  check_near(computed(g, where(x > 5, 1, -x)), {-1, 1, 1});
+  check_near(computed(g, roll(x, 1, 0)), {1000, 1, 8});
+  check_near(computed(g, roll(x, -1, -1)), {8, 1000, 1});
+  check_near(computed(g, roll(x, {1}, {0})), {1000, 1, 8});
+  check_near(computed(g, log2(x)), {0, 3, std::log2(1000)});
+  check_near(computed(g, log10(x)), {0, std::log10(8), 3});
+  check_near(slopes(g, log10(x), x),
+             {1 / std::log(10), 1 / (8 * std::log(10)), 1 / (1000 * std::log(10))});
+  // Rounded once: of f16 the logarithm of 1000 to the base 2 is the nearest to 9.965784.
+  CHECK(computed(g, log2(cast(x, DType::f16)))[2] == double(float(half(9.965784f))));
+
+  const Output a = constant(g, {{4.0, 2.0}, {2.0, 3.0}}), b = constant(g, {{2.0, 8.0}, {5.0, 4.0}});
+  check_near(computed(g, matmul(a, cholesky_solve(cholesky(a), b))), {2, 8, 5, 4});
+  check_near(computed(g, gradients(sum(x * x), x)[0]), {2, 16, 2000});
+  const std::vector<Variable> parameters{variable(g, "v", Tensor::scalar(3.0)),
+                                         variable(g, "w", Tensor::scalar(4.0))};
+  CHECK(gradients(parameters[0] * parameters[1], parameters).size() == 2);
+  CHECK(gradients(square(parameters[1]), parameters[1])[0].shape() == PartialShape::scalar());
+
+  check_refused([&] { where(x, x, x); }, "condition");
+  check_refused([&] { log2(Output()); }, "log2: x");
+  check_refused([&] { log10(cast<std::int64_t>(x)); }, "i64");
+  check_refused([&] { roll(x, 1, 1); }, "axis");
+}
+
 TEST_CASE("losses and activations of the first day") {
   Graph g;
   const Output logits = constant(g, Tensor::of<double>(Shape{1, 3}, {1, 2, 4}));

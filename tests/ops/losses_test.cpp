@@ -160,12 +160,14 @@ TEST_CASE("cosine_distance is 0 for rows of one direction, and 1 beside a row of
   const Output b = constant(g, Tensor::of<double>(Shape{4, 2}, {10, 20, 0, 5, 1, 1, -3, -4}));
   const Output distance = cosine_distance(a, b);
   Interpreter run(g);
-  const auto values = run.run({distance, gradients(distance, {a})[0], cosine_distance(a, b, 0)});
+  const auto values = run.run({distance, gradients(distance, {a})[0], cosine_distance(a, b, 0),
+                               distance + cosine_similarity(a, b)});
   const double want[] = {0, 1, 1, 2};
   for (int i = 0; i < 4; ++i)
     CHECK(values[0].data<double>()[i] == doctest::Approx(want[i]).scale(1).epsilon(1e-14));
   for (const double slope : values[1].span<double>()) CHECK(std::isfinite(slope));
   CHECK(values[2].shape() == Shape{2});
+  for (const double both : values[3].span<double>()) CHECK(both == doctest::Approx(1).epsilon(1e-14));
 }
 
 TEST_CASE("the loss of a class is as exact for large logits as for small ones") {
