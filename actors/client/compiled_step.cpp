@@ -150,10 +150,11 @@ Status CompiledStep::check_scalars(const std::vector<Tensor>& fetched,
         fmt::format("the step fetches {} values, not {}", fetched.size(), wanted.size()));
   auto value = fetched.begin();
   for (DType dtype : wanted) {
-    if (value->dtype() != dtype || value->elements() != 1)
-      return invalid_argument(fmt::format("fetch {} is {}{}, not one {}", value - fetched.begin(),
-                                          dtype_name(value->dtype()), value->shape().text(),
-                                          dtype_name(dtype)));
+    const bool whole = dtype == DType::invalid;
+    if (!whole && (value->dtype() != dtype || value->elements() != 1))
+      return invalid_argument(fmt::format("fetch {} is {}{}, not one {}; a Tensor takes any",
+                                          value - fetched.begin(), dtype_name(value->dtype()),
+                                          value->shape().text(), dtype_name(dtype)));
     ++value;
   }
   return ok_status();

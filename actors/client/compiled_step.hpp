@@ -95,6 +95,10 @@ class PendingRun {
 template <class... T>
 class DatasetPass;
 
+// What a fetch may be returned as: the element of a scalar, or the tensor.
+template <class T>
+concept FetchedAs = (dtype_of<T> != DType::invalid) || std::same_as<T, Tensor>;
+
 // A compiled request: pruned, placed, partitioned, and loaded on its devices. Copies share it.
 // Several threads may run it concurrently. Valid as long as its session is open. A
 // default-constructed step is empty; running it fails with failed_precondition.
@@ -113,9 +117,10 @@ class CompiledStep {
   std::vector<Tensor> run(std::vector<Tensor> feeds = {}, const RunOptions& options = {}) const {
     return value_or_throw(try_run(std::move(feeds), options));
   }
-  // For steps that fetch scalars: auto [loss, accuracy] = step.run<float, float>(feeds);
-  // Throws Error (invalid_argument) if number or dtypes of the fetches differ.
-  template <class... T>
+  // For steps that fetch scalars: auto [loss, accuracy] = step.run<float, float>(feeds); a Tensor
+  // takes a fetch of any dtype and shape: run<float, Tensor>. Throws Error (invalid_argument) if
+  // number or dtypes of the fetches differ.
+  template <FetchedAs... T>
   requires(sizeof...(T) > 0) std::tuple<T...> run(std::vector<Tensor> feeds = {},
                                                   const RunOptions& options = {})
   const {
@@ -128,7 +133,7 @@ class CompiledStep {
   std::vector<Tensor> run(const Step& step) const {
     return run({}, step);
   }
-  template <class... T, std::same_as<JobStep> Step>
+  template <FetchedAs... T, std::same_as<JobStep> Step>
   requires(sizeof...(T) > 0) std::tuple<T...> run(const Step& step)
   const { return run<T...>({}, step); }
   PendingRun start(std::vector<Tensor> feeds = {}, const RunOptions& options = {}) const;
@@ -162,11 +167,19 @@ class CompiledStep {
   template <class... T>
   friend class DatasetPass;
   friend class Session;
+  // DType::invalid stands for a whole tensor.
   static Status check_scalars(const std::vector<Tensor>& fetched,
                               std::initializer_list<DType> wanted);
+  template <FetchedAs T>
+  static T value_of(const Tensor& fetched) {
+    if constexpr (std::same_as<T, Tensor>)
+      return fetched;
+    else
+      return fetched.item<T>();
+  }
   template <class... T, std::size_t... I>
   static std::tuple<T...> scalars(const std::vector<Tensor>& fetched, std::index_sequence<I...>) {
-    return {fetched.at(I).template item<T>()...};
+    return {value_of<T>(fetched.at(I))...};
   }
   struct State;
   std::shared_ptr<State> state_;

@@ -236,4 +236,8 @@ TEST_CASE("scalars that are fetched as something else are an error, not an end")
   auto [l, c] = s.compile({loss, count}).run<float, std::int64_t>();
   CHECK(l == 1.5f);
   CHECK(c == 3);
+  auto [first, whole, all] = step.run<float, Tensor, Tensor>();
+  CHECK(first == 1.5f);
+  CHECK(whole.item<std::int64_t>() == 3);
+  CHECK(Tensor::same(all, Tensor::of<float>({2}, {1, 2})));
 }
