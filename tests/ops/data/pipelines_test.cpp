@@ -83,6 +83,17 @@ TEST_CASE("names are bound to what a source is known to give") {
                              .outputs(g);
   CHECK(c.shape() == PartialShape{-1});
   const auto [only] = data::digits(8).map(g, [](Output, Output l) { return l; }).outputs(g);
+  const data::Examples rows = data::zip({data::digits(8), data::digits(8), data::range(8)});
+  const auto [difference, number] = rows.map(g,
+                                             [](Output, Output l, Output, Output m, Output i) {
+                                               return std::pair{l - m, i};
+                                             })
+                                        .outputs(g);
+  CHECK(difference.dtype() == DType::i64);
+  CHECK(number.shape() == PartialShape::scalar());
+  CHECK(rows.filter(g, [](Output, Output l, Output, Output, auto) { return l < 5; })
+            .signature()
+            .ok());
   CHECK(only.dtype() == DType::i64);
   // What is known when the program runs is asked for by number.
   const auto [u, v] =
