@@ -58,6 +58,9 @@ class Function {
   Output operator()(const Passed& a, const Passed& b, const Passed& c) const {
     return one({a.output, b.output, c.output}, a.site);
   }
+  Output operator()(const Passed& a, const Passed& b, const Passed& c, const Passed& d) const {
+    return one({a.output, b.output, c.output, d.output}, a.site);
+  }
 
  private:
   Output one(const std::vector<Output>& arguments, const Site& site) const;
@@ -98,6 +101,15 @@ std::function<std::vector<Output>()> body_of(F&& body) {
   };
 }
 
+template <std::size_t>
+using OutputOf = Output;
+// Whether F can be called with `First...` and an Output for each of I.
+template <class F, class... First, std::size_t... I>
+constexpr bool takes(std::index_sequence<I...>) {
+  return std::is_invocable_v<F&, First..., OutputOf<I>...>;
+}
+constexpr std::size_t kMostByName = 16;  // values of a function that takes each by name
+
 // Argument `i` of a function under construction. Throws Error when it has fewer.
 Output argument_of(const std::vector<Output>& values, std::size_t i, std::string_view name,
                    const Site& site);
@@ -106,6 +118,22 @@ Function make_function(
     GraphBuilder& g, std::string_view name, const std::vector<ValueType>& arguments,
     const std::vector<ValueType>& results, Site site,
     const std::function<std::vector<Output>(Function&, const std::vector<Output>&)>& body);
+
+// `body` with as many arguments as it takes, N or more, argument(i) each.
+template <std::size_t N = 1, class F, class Argument>
+std::vector<Output> results_with(F& body, Function& self, const Argument& argument) {
+  static_assert(N <= kMostByName,
+                "the body takes a Function&, and an Output for each argument or a vector of them");
+  constexpr auto kEach = std::make_index_sequence<N>();
+  if constexpr (takes<F, Function&>(kEach)) {
+    const auto apply = [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return results_of(body(self, argument(I)...));
+    };
+    return apply(kEach);
+  } else if constexpr (N <= kMostByName) {
+    return results_with<N + 1>(body, self, argument);
+  }
+}
 
 // The node's results in the form in which a body returned them.
 template <class R>
@@ -162,13 +190,9 @@ Function function(GraphBuilder& g, std::string_view name, const std::vector<Valu
           return detail::results_of(body(self));
         else if constexpr (std::is_invocable_v<F&, Function&, const std::vector<Output>&>)
           return detail::results_of(body(self, values));
-        else if constexpr (std::is_invocable_v<F&, Function&, Output>)
-          return detail::results_of(body(self, argument(values, 0)));
-        else if constexpr (std::is_invocable_v<F&, Function&, Output, Output>)
-          return detail::results_of(body(self, argument(values, 0), argument(values, 1)));
         else
-          return detail::results_of(
-              body(self, argument(values, 0), argument(values, 1), argument(values, 2)));
+          return detail::results_with(body, self,
+                                      [&](std::size_t i) { return argument(values, i); });
       });
 }
 

@@ -40,26 +40,19 @@ struct MapOptions {
 };
 
 namespace detail {
-template <std::size_t>
-using OutputOf = Output;
-template <class F, std::size_t... I>
-constexpr bool takes(std::index_sequence<I...>) {
-  return std::is_invocable_v<F&, OutputOf<I>...>;
-}
-
 // f of as many values as it takes, N or more, `one(how many, which)` each; of all where it takes a
 // vector.
 template <std::size_t N = 1, class F, class One>
 auto called(F& f, const std::vector<Output>& all, One one) {
-  constexpr std::size_t kMost = 16;
   constexpr auto kEach = std::make_index_sequence<N>();
-  static_assert(N <= kMost, "the function takes an Output for each component or a vector of them");
+  static_assert(N <= troupe::detail::kMostByName,
+                "the function takes an Output for each component or a vector of them");
   if constexpr (std::is_invocable_v<F&, const std::vector<Output>&>) {
     return f(all);
-  } else if constexpr (takes<F>(kEach)) {
+  } else if constexpr (troupe::detail::takes<F>(kEach)) {
     const auto apply = [&]<std::size_t... I>(std::index_sequence<I...>) { return f(one(N, I)...); };
     return apply(kEach);
-  } else if constexpr (N <= kMost) {
+  } else if constexpr (N <= troupe::detail::kMostByName) {
     return called<N + 1>(f, all, one);
   }
 }

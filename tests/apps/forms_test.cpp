@@ -180,7 +180,22 @@ TEST_CASE_FIXTURE(Forms, "gradients of a value, or of a sum of several, are thro
   CHECK(list<float>(gradients(y, {w, x})[1]) == Floats{1, 4});
   CHECK(list<float>(gradients({y, sum(x)}, {x})[0]) == Floats{2, 5});
   CHECK(gradients(y, {constant(g, 1.f)})[0].empty());
+  CHECK(list<float>(gradients(y, x)[0]) == Floats{1, 4});
+  CHECK(list<float>(gradients(y, w)[0]) == Floats{6, 16});
+  CHECK(list<float>(gradients(y, std::vector{w})[0]) == Floats{6, 16});
   CHECK(thrown([&] { gradients(argmax(x), {x}); }) != "");
+}
+
+TEST_CASE_FIXTURE(Forms, "a function takes its arguments by name, three or more") {
+  const Function sum = g.function(
+      "sum", {f32_scalar, f32_scalar, f32_scalar, f32_scalar}, {f32_scalar},
+      [](Function&, Output a, Output b, Output c, Output d) { return a + 2 * b + 3 * c + 4 * d; });
+  const Output one = constant(g, 1.f), two = constant(g, 2.f);
+  CHECK(list<float>(sum(one, two, one, two)) == Floats{16});
+  CHECK(thrown([&] {
+          g.function("four", {f32_scalar, f32_scalar, f32_scalar}, {f32_scalar},
+                     [](Function&, Output, Output, Output, Output d) { return d; });
+        }) != "");
 }
 
 TEST_CASE_FIXTURE(Forms, "a step is fed and gives numbers") {
