@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "ops/api/constant.hpp"
 #include "ops/api/generated.hpp"
 
 namespace troupe {
@@ -57,6 +60,14 @@ Output batch_gather(Output params, Output indices, std::int64_t batch_dims = 1,
 // x with the slices of updates added, in order, at the indices that gather_nd() would take them
 // from.
 Output tensor_scatter_add(Output x, Output indices, Output updates, Site site = Site::here());
+
+// The words as a list: vocabulary_index(x, {"<pad>", "a", "film"}, {.missing = 0}). A template, so
+// that an empty pair of braces is an empty tensor, as before.
+template <class = void>
+Output vocabulary_index(Output x, const std::vector<std::string>& words,
+                        const VocabularyIndexOptions& options = {}, Site site = Site::here()) {
+  return vocabulary_index(x, detail::vector_of(words), options, std::move(site));
+}
 
 // mask[..., j] = j < lengths[...], for j in [0, size).
 Output sequence_mask(Output lengths, std::int64_t size, Site site = Site::here());

@@ -116,3 +116,14 @@ TEST_CASE("sequence_mask, linspace and meshgrid") {
   CHECK(says_of_array(refused_array([&] { meshgrid({x, y}, "ji"); }), "ji"));
   CHECK(says_of_array(refused_array([&] { meshgrid({eye(g, 2)}); }), "[2,2]"));
 }
+
+TEST_CASE("a vocabulary may be a list of words") {
+  Graph g;
+  const Output x = constant<std::string>(g, {3}, {"film", "a", "cinema"});
+  const std::vector<std::string> words{"<pad>", "a", "film"};
+  const auto values = Interpreter(g).run(
+      {vocabulary_index(x, {"a", "film"}), vocabulary_index(x, words, {.missing = 0})});
+  CHECK(Tensor::same(values[0], Tensor::of<std::int64_t>({3}, {1, 0, -1})));
+  CHECK(Tensor::same(values[1], Tensor::of<std::int64_t>({3}, {2, 1, 0})));
+  CHECK(refused_array([&] { vocabulary_index(x, {"a", "b", "a"}); }) != "");
+}
