@@ -137,8 +137,10 @@ Status check_content(const AttrSpec& spec, const Attr& value) {
   auto check_type = [&](DType type) {
     if (allowed(spec, type)) return ok_status();
     std::string set = set_text(spec);
+    const bool numbers = type == DType::bool_ && allowed(spec, DType::f32);
     return refuse("is " + std::string(dtype_name(type)) + ", which is not " +
-                  (set.empty() ? "an element type" : "one of {" + set + "}"));
+                  (set.empty() ? "an element type" : "one of {" + set + "}") +
+                  (numbers ? ": cast it to numbers" : ""));
   };
   auto check_shape = [&](const PartialShape& shape) {
     Status s = shape.known_rank() ? PartialShape::make(shape.dims()).status() : ok_status();

@@ -55,6 +55,7 @@ TEST_CASE("wrong nodes are refused with a reason") {
   GraphBuilder g(sample::ops()), other(sample::ops());
   Output f = placeholder(g, "f", {2}), d = placeholder(g, "d", {2}, DType::f64);
   Output i = placeholder(g, "i", {2}, DType::i32), foreign = placeholder(other, "o", {2});
+  Output yes = placeholder(g, "yes", {2}, DType::bool_);
   auto has = [&](NodeSpec spec, std::string_view part) {
     std::string message = error_of(g, std::move(spec));
     INFO(message);
@@ -67,6 +68,7 @@ TEST_CASE("wrong nodes are refused with a reason") {
       "Input 1 of node Add was passed f64 from d, expected f32 (argument b)");
   has({.op = "AddN", .inputs = {f, f, i}}, "(argument values[2])");
   has({.op = "Square", .inputs = {i}}, "i32, which is not one of {f32 f64}");
+  has({.op = "Square", .inputs = {yes}}, "bool, which is not one of {f32 f64}: cast it to numbers");
   has({.op = "Square", .inputs = {f}, .attrs = {{"T", DType::f64}}}, "expected f64");
   has({.op = "Square", .inputs = {f}, .attrs = {{"transposed", true}}}, "has no attribute");
   has({.op = "MatMul", .inputs = {f, f}, .attrs = {{"transpose_b", true}}},
