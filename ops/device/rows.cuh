@@ -88,7 +88,7 @@ struct JoinRows {
   __device__ static C run(C nothing, const Group& g, Row row) {
     if (g.begin == g.end) return nothing;
     C all = row(*g.begin);
-    if constexpr (Op::template start<C>() == C(0)) all = C(all + C(0));
+    if (Op::template start<C>() == C(0)) all = C(all + C(0));
     for (const std::int64_t* i = g.begin + 1; i != g.end; ++i) all = Op{}(all, row(*i));
     if constexpr (requires { Op::finish(all, std::int64_t(1)); })
       return Op::finish(all, g.end - g.begin);

@@ -79,9 +79,13 @@ using make_unsigned_t = conditional_t<
     sizeof(T) == 1, uint8_t,
     conditional_t<sizeof(T) == 2, uint16_t, conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
 
+// No constant, and so neither are infinities: compilers before CUDA 12.3 have no builtins for them.
 template <class To, class From>
-constexpr To bit_cast(From from) {
-  return __builtin_bit_cast(To, from);
+inline To bit_cast(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  memcpy(&to, &from, sizeof to);
+  return to;
 }
 
 template <class T>
@@ -95,14 +99,14 @@ struct numeric_limits {  // of integers
 template <>
 struct numeric_limits<float> {
   static constexpr float max() { return 0x1.fffffep127f; }
-  static constexpr float infinity() { return bit_cast<float>(0x7f800000u); }
-  static constexpr float quiet_NaN() { return bit_cast<float>(0x7fc00000u); }
+  static float infinity() { return bit_cast<float>(0x7f800000u); }
+  static float quiet_NaN() { return bit_cast<float>(0x7fc00000u); }
 };
 template <>
 struct numeric_limits<double> {
   static constexpr double max() { return 0x1.fffffffffffffp1023; }
-  static constexpr double infinity() { return bit_cast<double>(0x7ff0000000000000ul); }
-  static constexpr double quiet_NaN() { return bit_cast<double>(0x7ff8000000000000ul); }
+  static double infinity() { return bit_cast<double>(0x7ff0000000000000ul); }
+  static double quiet_NaN() { return bit_cast<double>(0x7ff8000000000000ul); }
 };
 
 }  // namespace std

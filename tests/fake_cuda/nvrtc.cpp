@@ -1,7 +1,8 @@
 // A compiler of device code without a toolkit, for tests: build/fake-nvrtc/libnvrtc.so.13 has the
 // functions of devices/cuda/nvrtc.hpp. It compiles nothing. The functions that a program defines
 // must be among those that the fake driver has, compiled by g++ from the same text; its image is
-// the one that stands for all of them. Asked what functions take of a GPU, it writes what NVIDIA's
+// the one that stands for all of them. Files with words that the oldest NVRTC does not know are
+// refused. Asked what functions take of a GPU, it writes what NVIDIA's
 // writes, as TROUPE_FAKE_NVRTC has it: "registers=N" (default 32), "spilled=N" (default 0), or
 // "silent=1", which leaves it out.
 #include <dlfcn.h>
@@ -32,6 +33,9 @@ struct OpaqueProgram {
 namespace {
 
 constexpr CompileResult kFine = 0, kInvalidInput = 3, kInvalidProgram = 4, kCompilation = 6;
+
+// What g++ knows, and NVRTC only since CUDA 12.3; the oldest that is served is that of 12.0.
+constexpr const char* kNewer[] = {"__builtin_bit_cast", "__builtin_huge_val", "__builtin_nan"};
 
 // The names of the program's functions.
 std::set<std::string> functions_of(const std::string& source) {
@@ -90,9 +94,14 @@ CompileResult nvrtcVersion(int* major, int* minor) {
 const char* nvrtcGetErrorString(CompileResult result) {
   return result == kCompilation ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR_INVALID_INPUT";
 }
-CompileResult nvrtcCreateProgram(ProgramHandle* program, const char* source, const char*, int,
-                                 const char* const*, const char* const*) {
+CompileResult nvrtcCreateProgram(ProgramHandle* program, const char* source, const char*, int count,
+                                 const char* const* texts, const char* const* names) {
   *program = new OpaqueProgram{source, {}, false};
+  for (int i = 0; i < count; ++i)
+    for (const char* word : kNewer)
+      if (std::strstr(texts[i], word))
+        (*program)->log +=
+            fmt::format("{}: error: identifier \"{}\" is undefined\n", names[i], word);
   return kFine;
 }
 CompileResult nvrtcDestroyProgram(ProgramHandle* program) {

@@ -25,13 +25,15 @@ constexpr char kNeg[] =
 
 constexpr cuda::DeviceCode::File kFiles[] = {{"a.hpp", "// one\n"}};
 constexpr cuda::DeviceCode::File kOtherFiles[] = {{"a.hpp", "// two\n"}};
-constexpr cuda::DeviceCode kCode{kFiles, ""}, kOtherCode{kOtherFiles, ""};
+constexpr cuda::DeviceCode::File kNewFiles[] = {
+    {"new.hpp", "inline float f(int i) { return __builtin_bit_cast(float, i); }\n"}};
+constexpr cuda::DeviceCode kCode{kFiles, ""}, kOtherCode{kOtherFiles, ""}, kNewCode{kNewFiles, ""};
 
 // A kernel that wants functions and launches none. The fake compiler looks at names alone.
 class Wants final : public cuda::GpuKernel {
  public:
-  explicit Wants(std::vector<std::string> types, bool other = false)
-      : code_(other ? kOtherCode : kCode) {
+  explicit Wants(std::vector<std::string> types, const cuda::DeviceCode& code = kCode)
+      : code_(code) {
     for (std::string& type : types) functions_.push_back({std::move(type)});
   }
   std::span<cuda::GpuFunction> functions() override { return functions_; }
@@ -125,6 +127,17 @@ TEST_CASE("CUDA: what does not compile is told with the compiler's words") {
   CHECK(prepare(*device, {&add}).ok());
 }
 
+// The same check has every test of device code fail that uses such a word.
+TEST_CASE("CUDA: words that the oldest compiler does not know are refused") {
+  const test::FakeCuda fake("");
+  auto device = device_with_compiler();
+  Wants add({kAdd}, kNewCode);
+  const Status refused = prepare(*device, {&add});
+  CHECK(refused.code() == Code::invalid_argument);
+  CHECK(contains(refused.message(),
+                 "new.hpp: error: identifier \"__builtin_bit_cast\" is undefined"));
+}
+
 TEST_CASE("CUDA: a function that is on disk is not compiled again, whatever plan it is for") {
   const test::FakeCuda fake("");
   const Folder folder;
@@ -134,7 +147,7 @@ TEST_CASE("CUDA: a function that is on disk is not compiled again, whatever plan
     CHECK(prepare(*device, kernels).ok());
     return device->compiled_functions();
   };
-  Wants add({kAdd}), neg({kNeg}), other({kAdd}, true);
+  Wants add({kAdd}), neg({kNeg}), other({kAdd}, kOtherCode);
   Wants both({kAdd, kNeg});
   CHECK(compiled({&add}) == 1);
   REQUIRE(folder.files().size() == 1);
