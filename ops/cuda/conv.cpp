@@ -14,12 +14,12 @@
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/follow.hpp"
 #include "ops/cuda/launch.hpp"
+#include "ops/cuda/reduce.hpp"
 #include "ops/cuda/strided.hpp"
 #include "ops/cuda/workspace.hpp"
 #include "ops/detail/bias.hpp"
 #include "ops/device/arguments.hpp"
 #include "ops/kernels/nn/conv.hpp"
-#include "ops/kernels/support/half_rows.hpp"
 
 namespace troupe::cuda {
 namespace {
@@ -40,14 +40,6 @@ ConvolutionThen what_follows(const KernelSpec& spec) {
 const char* function_of(ConvolutionOf of) {
   constexpr const char* kNames[] = {"Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"};
   return kNames[std::size_t(of)];
-}
-
-DType sum_type(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
-
-GpuFunction sum_of_columns(DType dtype) {
-  std::vector<std::string> types{"troupe::formula::SumOf", element_type(dtype)};
-  if (sum_type(dtype) != dtype) types.push_back(element_type(sum_type(dtype)));
-  return {device_type("ReduceColumns", types)};
 }
 
 class Conv final : public DeviceKernel {
@@ -211,10 +203,9 @@ class Conv final : public DeviceKernel {
     const Grid grid = block_for_each(args.parts * tiles);
     if (args.parts == 1) return launch(ctx, functions_[0], grid, &args);
     TROUPE_TRY(Tensor sums, ctx.allocate(sum_type(dtype_), Shape{args.parts, elements}));
-    device::ReduceArgs all{sums.raw(), args.to, 1, args.parts, elements};
-    args.to = sums.mutable_raw();
+    void* const to = std::exchange(args.to, sums.mutable_raw());
     TROUPE_TRY(launch(ctx, functions_[0], grid, &args));
-    return launch(ctx, functions_[1], block_for_each(strips_of(elements)), &all);
+    return sum_columns(ctx, functions_[1], sums.raw(), to, args.parts, elements);
   }
 
   const ConvolutionOf of_;

@@ -27,6 +27,18 @@ inline Grid block_for_each(std::int64_t n) {
 // Strips of 32 columns, which a warp reads at once.
 inline std::int64_t strips_of(std::int64_t columns) { return (columns + 31) / 32; }
 
+// How long sums are cut where there are few of them, so that a GPU has enough blocks. `blocks`
+// there are without; a part has at least `least` of n numbers. Depends on shapes alone.
+inline device::Parts parts_of(std::int64_t n, std::int64_t blocks, std::int64_t least) {
+  constexpr std::int64_t kBlocks = 1024;
+  const std::int64_t most = std::min(n / least, kBlocks / std::max<std::int64_t>(1, blocks));
+  if (most <= 1) return {};
+  const std::int64_t each = (n + most - 1) / most;
+  return {(n + each - 1) / each, each};
+}
+inline constexpr std::int64_t kLeastOfRow = 4096;     // of a part of a row: 16 for each thread
+inline constexpr std::int64_t kLeastOfColumns = 512;  // rows of a part of columns: 64 for each warp
+
 // How many registers a thread may have (GpuFunction) so that so many blocks fit onto a
 // multiprocessor.
 constexpr int registers_for(int blocks) { return 65536 / (blocks * int(kThreads)); }

@@ -1,19 +1,24 @@
 #include "ops/cuda/norm.hpp"
 
+#include <cstddef>
 #include <vector>
 
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
+#include "ops/cuda/reduce.hpp"
 #include "ops/device/arguments.hpp"
 
 namespace troupe::cuda {
 namespace {
 
-// Sums are kept in it.
-DType computed_as(DType dtype) { return dtype_size(dtype) < 4 ? DType::f32 : dtype; }
-
-Grid strips(std::int64_t columns) { return block_for_each(strips_of(columns)); }
+// Those of columns of n, of so many rows.
+device::Parts parts_of_columns(std::int64_t rows, std::int64_t n) {
+  return parts_of(rows, strips_of(n), kLeastOfColumns);
+}
+Grid grid_of(const device::Parts& parts, std::int64_t n) {
+  return block_for_each(parts.count * strips_of(n));
+}
 
 class Norm : public DeviceKernel {
  public:
@@ -46,6 +51,22 @@ class Norm : public DeviceKernel {
   Expected<Tensor> row(const KernelContext& ctx, std::int64_t n) const {
     return ctx.allocate(dtype_, Shape{n});
   }
+  // Function `of`, which adds up two numbers of each column: to dscale and doffset. Where it is cut
+  // into parts, function `join` adds up those.
+  template <class Args>
+  Status add_columns(const KernelContext& ctx, std::size_t of, std::size_t join, Args& args) const {
+    if (args.n == 0) return ok_status();
+    args.parts = parts_of_columns(args.rows, args.n);
+    const std::int64_t count = args.parts.count;
+    const Grid grid = grid_of(args.parts, args.n);
+    if (count == 1) return launch(ctx, functions_[of], grid, &args);
+    TROUPE_TRY(Tensor scales, ctx.allocate(sum_type(dtype_), Shape{2, count, args.n}));
+    args.sums = scales.mutable_raw();
+    TROUPE_TRY(launch(ctx, functions_[of], grid, &args));
+    const auto* offsets = static_cast<const std::byte*>(scales.raw()) + scales.bytes() / 2;
+    TROUPE_TRY(sum_columns(ctx, functions_[join], scales.raw(), args.dscale, count, args.n));
+    return sum_columns(ctx, functions_[join], offsets, args.doffset, count, args.n);
+  }
 
   const DType dtype_;
   std::vector<GpuFunction> functions_;
@@ -77,14 +98,15 @@ class LayerNormGrad final : public Norm {
  public:
   explicit LayerNormGrad(const KernelSpec& spec)
       : Norm(spec, {"LayerNormMoments", "LayerNormSums", "LayerNormGrad"}),
-        epsilon_(spec.float_attr("epsilon")) {}
+        epsilon_(spec.float_attr("epsilon")) {
+    functions_.push_back(sum_of_columns(dtype_));
+  }
   Status compute(KernelContext& ctx) override {
     TROUPE_TRY(const Rows size, rows_of(ctx, 1, 2, 2));
     TROUPE_TRY(want_like(ctx, 0, 1));
     TROUPE_TRY(Tensor dscale, row(ctx, size.n));
     TROUPE_TRY(Tensor doffset, row(ctx, size.n));
-    TROUPE_TRY(Tensor moments,
-               ctx.allocate(computed_as(dtype_), Shape{size.rows, device::kMoments}));
+    TROUPE_TRY(Tensor moments, ctx.allocate(sum_type(dtype_), Shape{size.rows, device::kMoments}));
     TROUPE_TRY(Tensor dx, ctx.reuse_or_allocate(0, dtype_, ctx.input(1).shape()));
     device::LayerNormArgs args{};
     args.dy = ctx.input(0).raw(), args.x = ctx.input(1).raw(), args.scale = ctx.input(2).raw();
@@ -93,7 +115,7 @@ class LayerNormGrad final : public Norm {
     args.rows = size.rows, args.n = size.n, args.epsilon = epsilon_;
     if (size.rows != 0) TROUPE_TRY(launch(ctx, functions_[0], block_for_each(size.rows), &args));
     // Before dx is written, which may be dy.
-    if (size.n != 0) TROUPE_TRY(launch(ctx, functions_[1], strips(size.n), &args));
+    TROUPE_TRY(add_columns(ctx, 1, 3, args));
     if (size.rows != 0) TROUPE_TRY(launch(ctx, functions_[2], block_for_each(size.rows), &args));
     ctx.set_output(0, std::move(dx));
     ctx.set_output(1, std::move(dscale));
@@ -108,7 +130,7 @@ class LayerNormGrad final : public Norm {
 class BatchNorm final : public Norm {
  public:
   explicit BatchNorm(const KernelSpec& spec)
-      : Norm(spec, {"BatchNormMoments", "BatchNormGiven", "BatchNorm"}),
+      : Norm(spec, {"BatchNormMoments", "BatchNormGiven", "BatchNorm", "BatchNormJoin"}),
         epsilon_(spec.float_attr("epsilon")),
         training_(spec.bool_attr("is_training")) {}
   Status compute(KernelContext& ctx) override {
@@ -129,7 +151,7 @@ class BatchNorm final : public Norm {
     args.inv_std = inv_std.mutable_raw(), args.by = by.mutable_raw(), args.y = y.mutable_raw();
     args.rows = size.rows, args.n = size.n, args.epsilon = epsilon_;
     if (size.n != 0)
-      TROUPE_TRY(measured ? launch(ctx, functions_[0], strips(size.n), &args)
+      TROUPE_TRY(measured ? measure(ctx, args)
                           : launch(ctx, functions_[1], grid_for(size.n), &args));
     if (y.elements() != 0) TROUPE_TRY(launch(ctx, functions_[2], grid_for(y.elements()), &args));
     ctx.set_output(0, std::move(y));
@@ -140,6 +162,18 @@ class BatchNorm final : public Norm {
   }
 
  private:
+  Status measure(const KernelContext& ctx, device::BatchNormArgs& args) const {
+    args.parts = parts_of_columns(args.rows, args.n);
+    Tensor sums;
+    if (args.parts.count > 1) {
+      TROUPE_TRY(sums, ctx.allocate(dtype_, Shape{device::kMoments, args.parts.count, args.n}));
+      args.sums = sums.mutable_raw();
+    }
+    TROUPE_TRY(launch(ctx, functions_[0], grid_of(args.parts, args.n), &args));
+    if (args.parts.count == 1) return ok_status();
+    return launch(ctx, functions_[3], block_for_each(strips_of(args.n)), &args);
+  }
+
   const double epsilon_;
   const bool training_;
 };
@@ -147,7 +181,9 @@ class BatchNorm final : public Norm {
 class BatchNormGrad final : public Norm {
  public:
   explicit BatchNormGrad(const KernelSpec& spec)
-      : Norm(spec, {"BatchNormSums", "BatchNormGrad"}), training_(spec.bool_attr("is_training")) {}
+      : Norm(spec, {"BatchNormSums", "BatchNormGrad"}), training_(spec.bool_attr("is_training")) {
+    functions_.push_back(sum_of_columns(dtype_));
+  }
   Status compute(KernelContext& ctx) override {
     TROUPE_TRY(const Rows size, rows_of(ctx, 1, 2, 7));
     TROUPE_TRY(want_like(ctx, 0, 1));
@@ -162,7 +198,7 @@ class BatchNormGrad final : public Norm {
     args.dscale = dscale.mutable_raw(), args.doffset = doffset.mutable_raw();
     args.y = dx.mutable_raw();
     args.rows = size.rows, args.n = size.n, args.training = training_;
-    if (size.n != 0) TROUPE_TRY(launch(ctx, functions_[0], strips(size.n), &args));
+    TROUPE_TRY(add_columns(ctx, 0, 2, args));
     if (dx.elements() != 0) TROUPE_TRY(launch(ctx, functions_[1], grid_for(dx.elements()), &args));
     ctx.set_output(0, std::move(dx));
     ctx.set_output(1, std::move(dscale));

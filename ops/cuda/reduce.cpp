@@ -1,5 +1,10 @@
 #include "ops/cuda/reduce.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
 #include "ops/device/arguments.hpp"
@@ -7,10 +12,15 @@
 namespace troupe::cuda {
 namespace {
 
+// Dimensions that are reduced, and those around them.
+struct Step {
+  std::int64_t outer = 1, n = 1, inner = 1;
+};
+
 // Neighbouring dimensions that are kept, or reduced, together are one.
 struct Merged {
   struct Dim {
-    std::int64_t extent = 1, stride = 1;
+    std::int64_t extent = 1;
     bool reduced = false;
   };
   std::vector<Dim> dims;
@@ -18,73 +28,100 @@ struct Merged {
 
   static Merged of(const Shape& x, const std::vector<bool>& reduced) {
     Merged m;
-    std::int64_t stride = x.elements();
     for (int i = 0; i < x.rank(); ++i) {
       const std::int64_t extent = x.dim(i);
       const bool goes = reduced[std::size_t(i)];
       if (goes) m.count *= extent;
       if (extent == 1) continue;
-      stride = extent == 0 ? 0 : stride / extent;
-      if (!m.dims.empty() && m.dims.back().reduced == goes) {
+      if (!m.dims.empty() && m.dims.back().reduced == goes)
         m.dims.back().extent *= extent;
-        m.dims.back().stride = stride;
-      } else {
-        m.dims.push_back({extent, stride, goes});
-      }
+      else
+        m.dims.push_back({extent, goes});
     }
     return m;
   }
-  // [outer, n, inner] where that is all there is.
-  bool is_plain() const {
-    std::size_t at = 0;
-    for (const bool goes : {false, true, false})
-      if (at < dims.size() && dims[at].reduced == goes) ++at;
-    return at == dims.size();
+  bool any_reduced() const {
+    return std::any_of(dims.begin(), dims.end(), [](const Dim& d) { return d.reduced; });
   }
-  std::int64_t inner() const {
-    return !dims.empty() && !dims.back().reduced && dims.size() > 1 ? dims.back().extent : 1;
-  }
-  device::Walk<1> walk(bool goes) const {
-    device::Walk<1> walk{};
-    for (const Dim& dim : dims) {
-      if (dim.reduced != goes) continue;
-      walk.dims[walk.rank] = dim.extent;
-      walk.strides[0][walk.rank++] = dim.stride;
-    }
-    return walk;
+  // The last that are reduced, which are then gone. None: of each element alone.
+  Step take_last() {
+    Step step;
+    const auto last =
+        std::find_if(dims.rbegin(), dims.rend(), [](const Dim& d) { return d.reduced; });
+    for (auto d = last; d != dims.rend(); ++d) (d == last ? step.n : step.outer) *= d->extent;
+    for (auto d = dims.rbegin(); d != last; ++d)
+      (last == dims.rend() ? step.outer : step.inner) *= d->extent;
+    if (last != dims.rend()) dims.erase(std::next(last).base());
+    return step;
   }
 };
+
+std::int64_t blocks_of(const Step& step) {
+  return step.inner == 1 ? step.outer : step.outer * strips_of(step.inner);
+}
 
 }  // namespace
 
 Reducer::Reducer(const std::type_info& formula, DType dtype, bool wraps) : dtype_(dtype) {
-  const std::vector<std::string> arguments = {name_of(formula),
-                                              element_type(wraps ? without_sign(dtype) : dtype)};
-  const char* const names[] = {"ReduceRows", "ReduceColumns", "ReduceWalk"};
-  for (std::size_t i = 0; i < functions_.size(); ++i)
-    functions_[i].type = device_type(names[i], arguments);
+  std::vector<std::string> arguments = {name_of(formula),
+                                        element_type(wraps ? without_sign(dtype) : dtype)};
+  const char* const names[] = {"ReduceRows", "ReduceColumns"};
+  for (std::size_t i = 0; i < functions_.size(); ++i) {
+    if (i == 2 && sum_type(dtype) != dtype) arguments.push_back(element_type(sum_type(dtype)));
+    functions_[i].type = device_type(names[i % 2], arguments);
+  }
 }
 
 Expected<Tensor> Reducer::operator()(const KernelContext& ctx, const Tensor& x,
                                      const std::vector<bool>& reduced, const Shape& out) const {
   TROUPE_TRY(Tensor y, ctx.allocate(dtype_, out));
-  const std::int64_t outputs = y.elements();
-  if (outputs == 0) return y;
-  const Merged merged = Merged::of(x.shape(), reduced);
-  if (!merged.is_plain() && merged.count != 0) {
-    device::ReduceWalkArgs args{x.raw(),      y.mutable_raw(),    outputs,
-                                merged.count, merged.walk(false), merged.walk(true)};
-    TROUPE_TRY(launch(ctx, functions_[2], grid_for(outputs), &args));
-    return y;
-  }
+  if (y.elements() == 0) return y;
+  Merged merged = Merged::of(x.shape(), reduced);
   // Of nothing: a row for each output.
-  const std::int64_t inner = merged.count == 0 ? 1 : merged.inner();
-  device::ReduceArgs args{x.raw(), y.mutable_raw(), outputs / inner, merged.count, inner};
-  if (inner == 1)
-    TROUPE_TRY(launch(ctx, functions_[0], block_for_each(outputs), &args));
-  else
-    TROUPE_TRY(launch(ctx, functions_[1], block_for_each(args.outer * strips_of(inner)), &args));
-  return y;
+  Step step = merged.count == 0 ? Step{y.elements(), 0, 1} : merged.take_last();
+  Tensor from = x;
+  bool begun = false, joins = false;  // whether `from` is not finished, and has parts
+  for (;;) {
+    const bool of_rows = step.inner == 1;
+    const device::Parts parts =
+        joins ? device::Parts{}
+              : parts_of(step.n, blocks_of(step), of_rows ? kLeastOfRow : kLeastOfColumns);
+    const bool last = parts.count == 1 && (merged.count == 0 || !merged.any_reduced());
+    Tensor sums;
+    if (!last) {
+      TROUPE_TRY(sums,
+                 ctx.allocate(sum_type(dtype_), Shape{step.outer * parts.count * step.inner}));
+    }
+    device::ReduceArgs args{from.raw(), nullptr, step.outer,   step.n,
+                            step.inner, parts,   merged.count, !last};
+    args.y = last ? y.mutable_raw() : sums.mutable_raw();
+    const GpuFunction& function = functions_[(begun ? 2u : 0u) + (of_rows ? 0u : 1u)];
+    TROUPE_TRY(launch(ctx, function, block_for_each(blocks_of(step) * parts.count), &args));
+    if (last) return y;
+    from = std::move(sums);
+    begun = true;
+    joins = parts.count > 1;
+    if (joins)
+      step.n = parts.count;
+    else
+      step = merged.take_last();
+  }
+}
+
+DType sum_type(DType dtype) {
+  return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
+}
+
+GpuFunction sum_of_columns(DType dtype) {
+  std::vector<std::string> types{"troupe::formula::SumOf", element_type(dtype)};
+  if (sum_type(dtype) != dtype) types.push_back(element_type(sum_type(dtype)));
+  return {device_type("ReduceColumns", types)};
+}
+
+Status sum_columns(const KernelContext& ctx, const GpuFunction& function, const void* sums,
+                   void* to, std::int64_t rows, std::int64_t columns) {
+  device::ReduceArgs args{sums, to, 1, rows, columns};
+  return launch(ctx, function, block_for_each(strips_of(columns)), &args);
 }
 
 }  // namespace troupe::cuda

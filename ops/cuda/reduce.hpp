@@ -1,4 +1,5 @@
 // Reductions of GPUs (ops/device/reduce.cuh). Which threads add up what depends on shapes alone.
+// Long ones are cut into parts, whose results are joined by another launch.
 #pragma once
 
 #include <array>
@@ -24,7 +25,14 @@ class Reducer {
 
  private:
   DType dtype_;
-  std::array<GpuFunction, 3> functions_;  // rows, columns, anything else
+  std::array<GpuFunction, 4> functions_;  // rows, columns; the same of what is not finished
 };
+
+// What sums of `dtype` are, until they are rounded.
+DType sum_type(DType dtype);
+// Adds up the columns of such sums, [rows, columns], and rounds them to `dtype`.
+GpuFunction sum_of_columns(DType dtype);
+Status sum_columns(const KernelContext& ctx, const GpuFunction& function, const void* sums,
+                   void* to, std::int64_t rows, std::int64_t columns);
 
 }  // namespace troupe::cuda

@@ -44,17 +44,21 @@ struct FillArgs {
   double value;
 };
 
-// x is [outer, n, inner], y is [outer, inner].
+// What a block adds up may be a part of a sum: n numbers, or rows, are cut into `count` parts, of
+// `each` numbers but for the last one.
+struct Parts {
+  std::int64_t count = 1, each = 0x7fffffffffffffff;
+};
+
+// x is [outer, n, inner], y is [outer, parts, inner]. What y has is finished, as of `of` numbers,
+// and rounded; or as it is computed, where it is to be joined with others.
 struct ReduceArgs {
   const void* x;
   void* y;
   std::int64_t outer, n, inner;
-};
-struct ReduceWalkArgs {
-  const void* x;
-  void* y;
-  std::int64_t outputs, n;
-  Walk<1> kept, reduced;
+  Parts parts = {};
+  std::int64_t of = 0;
+  bool unfinished = false;
 };
 
 inline constexpr int kMatMulTile = 64;  // rows and columns of y that a block makes
@@ -169,6 +173,8 @@ struct LayerNormArgs {
   void* doffset;
   std::int64_t rows, n;
   double epsilon;
+  Parts parts = {};  // of rows; of several, `sums` are [2, parts, n]: those of scales and offsets
+  void* sums = nullptr;
 };
 struct BatchNormArgs {
   const void* x;
@@ -190,6 +196,8 @@ struct BatchNormArgs {
   std::int64_t rows, n;
   double epsilon;
   bool training;
+  Parts parts = {};  // of rows; of several, `sums` are [kMoments, parts, n] or [2, parts, n]
+  void* sums = nullptr;
 };
 
 // Lines of n elements, in x and y [outer, n, inner].

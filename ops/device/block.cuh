@@ -1,6 +1,7 @@
 // What the threads of a block do together.
 #pragma once
 
+#include "ops/device/arguments.hpp"
 #include "ops/device/types.cuh"
 
 namespace troupe::device {
@@ -14,8 +15,17 @@ __device__ A& block_shared() {
 }
 #endif
 
-// All threads of a warp get op of all values. The tree is fixed. CUDA shuffles integers of less than
-// 32 bits as int.
+// The numbers [begin, end) of a part of n.
+struct PartOf {
+  std::int64_t begin, end;
+  __device__ static PartOf of(const Parts& parts, std::int64_t part, std::int64_t n) {
+    const std::int64_t begin = parts.count == 1 ? 0 : part * parts.each;
+    return {begin, n - begin < parts.each ? n : begin + parts.each};
+  }
+};
+
+// All threads of a warp get op of all values. The tree is fixed. CUDA shuffles integers of less
+// than 32 bits as int.
 template <class Op, class S>
 __device__ inline S warp_all(S value) {
   for (int bits = 16; bits != 0; bits /= 2)

@@ -71,10 +71,12 @@ struct Moments {
     using Sum = formula::SumOf;
     const C count = C(n);
     C sum = C(0);
+#pragma unroll 4  // so many loads are on their way at a time
     for (std::int64_t i = first; i < n; i += step) sum += x(i) * by;
     C mean = Threads::template all<Sum>(sum) / count;
     // What the first mean misses, since its sum was rounded, is the mean of what is apart from it.
     C missed = C(0), squares = C(0);
+#pragma unroll 4
     for (std::int64_t i = first; i < n; i += step) {
       const C apart = x(i) * by - mean;
       missed += apart;
@@ -137,7 +139,20 @@ __device__ inline Moments<C> moments_of(const void* moments, std::int64_t row) {
   return {from[0], from[1], C(0), from[2]};
 }
 
-// dscale = sum of dy h, doffset = sum of dy: a block for each 32 columns.
+// The sums of a column: dscale and doffset, or what they are joined of.
+template <class T, class Args>
+__device__ inline void put_sums(const Args& a, std::int64_t part, std::int64_t column,
+                                Compute<T> scale, Compute<T> offset) {
+  if (a.parts.count > 1) {
+    Compute<T>* to = static_cast<Compute<T>*>(a.sums) + part * a.n + column;
+    to[0] = scale, to[a.parts.count * a.n] = offset;
+  } else {
+    static_cast<T*>(a.dscale)[column] = Store<T>::of(scale);
+    static_cast<T*>(a.doffset)[column] = Store<T>::of(offset);
+  }
+}
+
+// dscale = sum of dy h, doffset = sum of dy: a block for a part of each 32 columns.
 template <class T>
 struct LayerNormSums {
   using Args = LayerNormArgs;
@@ -145,21 +160,23 @@ struct LayerNormSums {
   __device__ static void run(const Args& a) {
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const int warps = int(blockDim.x) / 32;
-    for (std::int64_t strip = blockIdx.x; strip * 32 < a.n; strip += gridDim.x) {
-      const std::int64_t column = strip * 32 + lane;
+    const std::int64_t strips = (a.n + 31) / 32;
+    for (std::int64_t block = blockIdx.x; block < a.parts.count * strips; block += gridDim.x) {
+      const std::int64_t column = block % strips * 32 + lane;
+      const PartOf part = PartOf::of(a.parts, block / strips, a.rows);
       C scale = C(0), offset = C(0);
-      if (column < a.n)
-        for (std::int64_t row = warp; row < a.rows; row += warps) {
+      if (column < a.n) {
+#pragma unroll 4  // so many loads are on their way at a time
+        for (std::int64_t row = part.begin + warp; row < part.end; row += warps) {
           const std::int64_t at = row * a.n + column;
           const C dy = load(static_cast<const T*>(a.dy)[at]);
           offset += dy;
           scale += dy * moments_of<C>(a.moments, row).normal(load(static_cast<const T*>(a.x)[at]));
         }
+      }
       scale = column_all<formula::SumOf>(scale);
       offset = column_all<formula::SumOf>(offset);
-      if (warp != 0 || column >= a.n) continue;
-      static_cast<T*>(a.dscale)[column] = Store<T>::of(scale);
-      static_cast<T*>(a.doffset)[column] = Store<T>::of(offset);
+      if (warp == 0 && column < a.n) put_sums<T>(a, block / strips, column, scale, offset);
     }
   }
 };
@@ -194,25 +211,102 @@ struct LayerNormGrad {
 
 // --- channels ---
 
-// Statistics of each column: a block for 32 of them. The variance is handed out without bias.
+// The variance is handed out without bias.
+template <class T>
+__device__ inline void put_moments(const BatchNormArgs& a, std::int64_t column,
+                                   const Moments<T>& m) {
+  const T less_one = T(a.rows > 1 ? a.rows - 1 : 1);
+  static_cast<T*>(a.mean)[column] = m.mean / m.by;
+  static_cast<T*>(a.variance)[column] = m.variance / m.by / m.by * (T(a.rows) / less_one);
+  static_cast<T*>(a.inv_std)[column] = m.inverse * m.by;
+  static_cast<T*>(a.by)[column] = m.by;
+}
+
+// Statistics of each column, or of a part of it: a block for 32 of them.
 template <class T>
 struct BatchNormMoments {
   using Args = BatchNormArgs;
   __device__ static void run(const Args& a) {
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const int warps = int(blockDim.x) / 32;
-    const T less_one = T(a.rows > 1 ? a.rows - 1 : 1);
-    for (std::int64_t strip = blockIdx.x; strip * 32 < a.n; strip += gridDim.x) {
-      const std::int64_t column = strip * 32 + lane, n = column < a.n ? a.rows : 0;
-      const T* x = static_cast<const T*>(a.x) + column;
+    const std::int64_t strips = (a.n + 31) / 32, parts = a.parts.count;
+    for (std::int64_t block = blockIdx.x; block < parts * strips; block += gridDim.x) {
+      const std::int64_t column = block % strips * 32 + lane;
+      const PartOf part = PartOf::of(a.parts, block / strips, a.rows);
+      const std::int64_t n = column < a.n ? part.end - part.begin : 0;
+      const T* x = static_cast<const T*>(a.x) + part.begin * a.n + column;
       // Of a column outside, 0 / 0 is NaN; nobody takes it.
       const auto m = Moments<T>::template of<OfColumn>(n, warp, warps, T(a.epsilon),
                                                        [=](std::int64_t i) { return x[i * a.n]; });
       if (warp != 0 || column >= a.n) continue;
-      static_cast<T*>(a.mean)[column] = m.mean / m.by;
-      static_cast<T*>(a.variance)[column] = m.variance / m.by / m.by * (T(a.rows) / less_one);
-      static_cast<T*>(a.inv_std)[column] = m.inverse * m.by;
-      static_cast<T*>(a.by)[column] = m.by;
+      if (parts > 1) {
+        T* to = static_cast<T*>(a.sums) + block / strips * a.n + column;
+        to[0] = m.by, to[parts * a.n] = m.mean, to[2 * parts * a.n] = m.variance;
+      } else {
+        put_moments(a, column, m);
+      }
+    }
+  }
+};
+
+// Statistics of each column from those of its parts: a block for 32 of them. What the parts have is
+// brought to one factor first, and to a smaller one where sums of squares might overflow.
+template <class T>
+struct BatchNormJoin {
+  using Args = BatchNormArgs;
+  using Sum = formula::SumOf;
+  struct Column {
+    const T* at;
+    std::int64_t parts, n, rows, each;
+    __device__ T by(std::int64_t part) const { return at[part * n]; }
+    __device__ T mean(std::int64_t part) const { return at[(parts + part) * n]; }
+    __device__ T variance(std::int64_t part) const { return at[(2 * parts + part) * n]; }
+    __device__ T count(std::int64_t part) const {
+      return T(part + 1 < parts ? each : rows - part * each);
+    }
+  };
+  __device__ static T size(T x) { return x < T(0) ? -x : x; }
+  __device__ static T factor(const Column& c, std::int64_t first, std::int64_t end,
+                             std::int64_t step) {
+    constexpr T kFar = sizeof(T) == 4 ? T(0x1p40) : T(0x1p480);
+    T by = T(1), most = T(0);
+    for (std::int64_t p = first; p < end; p += step) {
+      by = c.by(p) < by ? c.by(p) : by;
+      most = formula::MaxOf{}(most, size(c.mean(p)) / c.by(p));
+      most = formula::MaxOf{}(most, std::sqrt(c.variance(p)) / c.by(p));
+    }
+    by = column_all<formula::MinOf>(by);
+    most = column_all<formula::MaxOf>(most);
+    if (!(most >= kFar) || most - most != T(0)) return by;
+    const T normal = scale_of_squares(most);
+    return normal < by ? normal : by;
+  }
+  __device__ static void run(const Args& a) {
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+    const int warps = int(blockDim.x) / 32;
+    const T rows = T(a.rows);
+    for (std::int64_t strip = blockIdx.x; strip * 32 < a.n; strip += gridDim.x) {
+      const std::int64_t column = strip * 32 + lane, end = column < a.n ? a.parts.count : 0;
+      const Column c{static_cast<const T*>(a.sums) + column, a.parts.count, a.n, a.rows,
+                     a.parts.each};
+      const T by = factor(c, warp, end, warps);
+      T sum = T(0);
+      for (std::int64_t p = warp; p < end; p += warps)
+        sum += c.count(p) * (c.mean(p) * (by / c.by(p)));
+      T mean = column_all<Sum>(sum) / rows;
+      T missed = T(0), squares = T(0);
+      for (std::int64_t p = warp; p < end; p += warps) {
+        const T to = by / c.by(p), apart = c.mean(p) * to - mean, count = c.count(p);
+        missed += count * apart;
+        squares += count * (apart * apart + c.variance(p) * to * to);
+      }
+      missed = column_all<Sum>(missed);
+      squares = column_all<Sum>(squares);
+      const T rest = missed / rows, variance = (squares - missed * rest) / rows;
+      mean += rest;
+      Moments<T> m{by, mean, variance < T(0) ? T(0) : variance, T(0)};
+      m.inverse = T(1) / std::sqrt(m.variance + T(a.epsilon) * by * by);
+      if (warp == 0 && column < a.n) put_moments(a, column, m);
     }
   }
 };
@@ -256,13 +350,16 @@ struct BatchNormSums {
   __device__ static void run(const Args& a) {
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const int warps = int(blockDim.x) / 32;
-    for (std::int64_t strip = blockIdx.x; strip * 32 < a.n; strip += gridDim.x) {
-      const std::int64_t column = strip * 32 + lane;
+    const std::int64_t strips = (a.n + 31) / 32;
+    for (std::int64_t block = blockIdx.x; block < a.parts.count * strips; block += gridDim.x) {
+      const std::int64_t column = block % strips * 32 + lane;
+      const PartOf part = PartOf::of(a.parts, block / strips, a.rows);
       T scale = T(0), offset = T(0);
       if (column < a.n) {
         const T mean = static_cast<const T*>(a.mean_in)[column];
         const T s = static_cast<const T*>(a.inv_std)[column];
-        for (std::int64_t row = warp; row < a.rows; row += warps) {
+#pragma unroll 4  // so many loads are on their way at a time
+        for (std::int64_t row = part.begin + warp; row < part.end; row += warps) {
           const std::int64_t at = row * a.n + column;
           const T dy = static_cast<const T*>(a.dy)[at];
           offset += dy;
@@ -271,9 +368,7 @@ struct BatchNormSums {
       }
       scale = column_all<formula::SumOf>(scale);
       offset = column_all<formula::SumOf>(offset);
-      if (warp != 0 || column >= a.n) continue;
-      static_cast<T*>(a.dscale)[column] = scale;
-      static_cast<T*>(a.doffset)[column] = offset;
+      if (warp == 0 && column < a.n) put_sums<T>(a, block / strips, column, scale, offset);
     }
   }
 };

@@ -43,7 +43,7 @@ struct Driving {
   std::map<std::string, OpaqueFunction, std::less<>> kernels;
   std::map<char*, std::size_t> pinned;
   std::size_t pageable_copies = 0, modules = 0;
-  std::atomic<std::size_t> timed{0}, most_queued{0};
+  std::atomic<std::size_t> timed{0}, most_queued{0}, most_blocks{0};
 };
 
 Driving& driving() {
@@ -207,6 +207,7 @@ std::size_t troupe_fake_count(const char* what) {
   if (key == "modules") return d.modules;
   if (key == "timed") return d.timed;
   if (key == "most_queued") return d.most_queued.exchange(0);
+  if (key == "most_blocks") return d.most_blocks.exchange(0);
   if (key == "pinned") return d.pinned.size();
   if (key == "contexts") return d.contexts.size();
   std::size_t count = 0;
@@ -575,6 +576,8 @@ Result cuLaunchKernel(FunctionHandle function, unsigned grid_x, unsigned grid_y,
       std::uint64_t(block[0]) * block[1] * block[2] > 1024)
     return kInvalidValue;
   return on_gpu([&](Gpu& gpu, auto&) {
+    std::atomic<std::size_t>& most = driving().most_blocks;
+    most.store(std::max(most.load(), std::size_t(grid[0]) * grid[1] * grid[2]));
     return issue(gpu, stream, [=, a = Arguments(function->sizes, values)](Gpu& g) mutable {
       {
         std::lock_guard lock(g.mutex);

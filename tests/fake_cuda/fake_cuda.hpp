@@ -48,7 +48,8 @@ using Run = cuda::Result (*)(const Launched&);
 using Register = void (*)(const char* name, Run run, const std::size_t* sizes, int count);
 // troupe_fake_count: "pageable_copies": of host memory that is not pinned, since the library was
 // opened; "timed": events that were recorded with timing; "most_queued": items of work that streams
-// had at most at a time; "contexts", "streams", "events", "modules", "blocks", "pinned": how many
+// had at most at a time, and "most_blocks": that a launch had, both since they were last asked for;
+// "contexts", "streams", "events", "modules", "blocks", "pinned": how many
 // there are now.
 using Count = std::size_t (*)(const char* what);
 // troupe_fake_reports: what `check` has found since the last call, a line each; of the calling

@@ -45,7 +45,7 @@ void expect(bool near, const char* what) {
 }
 
 void run_sound(std::uint64_t seed) {
-  constexpr std::int64_t kRows = 5, kColumns = 70, kInner = 9;
+  constexpr std::int64_t kRows = 5, kColumns = 70;
   const std::vector<float> x = numbers(kRows * kColumns);
   std::vector<float> rows(kRows), columns(kColumns), soft(x.size()), product(kRows * kRows);
   launch<device::ReduceRows<formula::SumOf, float>>(2, 64, seed,
@@ -93,19 +93,14 @@ void run_sound(std::uint64_t seed) {
     for (std::int64_t i = 0; i < kRows; ++i) total += x[std::size_t(i * kColumns + j)];
     expect(std::abs(total - columns[std::size_t(j)]) < 1e-4, "a sum of a column");
   }
-  const std::vector<float> cube = numbers(3 * 4 * kInner);
-  std::vector<float> walked(4);
-  device::ReduceWalkArgs walk{cube.data(), walked.data(), 4, 3 * kInner, {}, {}};
-  walk.kept = {1, {4}, {{kInner}}};
-  walk.reduced = {2, {3, kInner}, {{4 * kInner, 1}}};
-  launch<device::ReduceWalk<formula::SumOf, float>>(1, 32, seed, walk);
-  for (std::int64_t m = 0; m < 4; ++m) {
-    float total = 0;
-    for (std::int64_t i = 0; i < 3; ++i)
-      for (std::int64_t k = 0; k < kInner; ++k)
-        total += cube[std::size_t((i * 4 + m) * kInner + k)];
-    expect(std::abs(total - walked[std::size_t(m)]) < 1e-4, "a sum over other dimensions");
-  }
+  // The same in parts of two rows or fewer, joined by another launch.
+  std::vector<float> parts(3 * kColumns), joined(kColumns);
+  device::ReduceArgs part{x.data(), parts.data(), 1, kRows, kColumns, {3, 2}, kRows, true};
+  launch<device::ReduceColumns<formula::SumOf, float>>(3, 256, seed, part);
+  launch<device::ReduceColumns<formula::SumOf, float>>(
+      2, 256, seed, {parts.data(), joined.data(), 1, 3, kColumns});
+  for (std::size_t j = 0; j < std::size_t(kColumns); ++j)
+    expect(std::abs(columns[j] - joined[j]) < 1e-4, "a sum of a column in parts");
 }
 
 // Kernels whose blocks meet often, and those that write by place.
@@ -135,6 +130,13 @@ void run_sound_layers(std::uint64_t seed) {
   batch.rows = kRows, batch.n = kColumns, batch.epsilon = 1e-3;
   launch<device::BatchNormMoments<float>>(2, 128, seed, batch);
   expect(by[0] == 1 && variance[0] > 0, "a batch norm");
+  const std::vector<float> whole = variance;
+  std::vector<float> of_parts(3 * device::kMoments * kColumns);
+  batch.parts = {3, 4}, batch.sums = of_parts.data();
+  launch<device::BatchNormMoments<float>>(3, 128, seed, batch);
+  launch<device::BatchNormJoin<float>>(2, 128, seed, batch);
+  for (std::size_t j = 0; j < std::size_t(kColumns); ++j)
+    expect(std::abs(variance[j] - whole[j]) < 1e-5, "a batch norm in parts");
   // Rows 0, 3 and 8 belong to place 1, row 4 to place 0.
   const std::vector<std::int64_t> groups = {1, 0, 0, 3, 4, 0, 3, 8, 4};
   std::vector<float> sums(2 * kColumns, 0.0f);

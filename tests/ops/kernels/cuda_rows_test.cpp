@@ -195,7 +195,8 @@ TEST_CASE("CUDA: reductions over rows, columns and anything else") {
                          std::vector<std::int64_t> axes) {
     Tensor x = Tensor::make(dtype, shape).value();
     for (std::int64_t i = 0; i < x.elements(); ++i) {
-      if (dtype == DType::f32) x.mutable_data<float>()[i] = float(random.uniform(-1, 1));
+      // Whose sums are exact in any order.
+      if (dtype == DType::f32) x.mutable_data<float>()[i] = float(random.below(128)) / 64 - 1;
       if (dtype == DType::i32) x.mutable_data<std::int32_t>()[i] = std::int32_t(random());
       if (dtype == DType::bf16) x.mutable_data<bfloat16>()[i] = bfloat16(float(random.below(3)));
     }
@@ -219,6 +220,15 @@ TEST_CASE("CUDA: reductions over rows, columns and anything else") {
         check(op, dtype, Shape{2, n, 3, 2}, {0, 2});
         check(op, dtype, Shape{n}, {});
       }
+  // In parts, of which the last is shorter, and dimension after dimension.
+  for (const char* op : {"Sum", "Max", "Mean"})
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      check(op, dtype, Shape{2, 9001}, {1});
+      check(op, dtype, Shape{1301, 33}, {0});
+      check(op, dtype, Shape{2, 1030, 3}, {1});
+      check(op, dtype, Shape{2, 1030, 2, 5}, {1, 3});
+      check(op, dtype, Shape{3, 2, 3, 5, 7}, {0, 2, 4});
+    }
 }
 
 TEST_CASE("CUDA: products of matrices at the borders of tiles") {
@@ -492,15 +502,28 @@ TEST_CASE("CUDA: rows are added up in their order, the same bits in every order 
 }
 
 // Widths and heights at the borders of warps and blocks, and squares that overflow.
+Tensor uniform_numbers(Random& random, const Shape& shape, double low, double high) {
+  Tensor t = Tensor::make(DType::f32, shape).value();
+  for (std::int64_t i = 0; i < t.elements(); ++i)
+    t.mutable_data<float>()[i] = float(random.uniform(low, high));
+  return t;
+}
+
+void check_batch_norm(const Tensor& dy, const Tensor& x, const Tensor& row, bool training) {
+  const AttrMap attrs{{"is_training", training}};
+  const Tensor zeros = Tensor::zeros(DType::f32, row.shape()).value();
+  const std::vector<Tensor> in{x, row, row, row, row};
+  check_near_largest(make_node("FusedBatchNorm", in, attrs), in, false);
+  const std::vector<Tensor> back{dy, x, row, row, row, zeros, row, row};
+  check_near_largest(make_node("FusedBatchNormGrad", back, attrs), back, true);
+}
+
 TEST_CASE("CUDA: norms and their gradients") {
   if (skips_without_gpu()) return;
   Random random(11);
   INFO("seed 11");
   const auto numbers = [&](const Shape& shape, double low, double high) {
-    Tensor t = Tensor::make(DType::f32, shape).value();
-    for (std::int64_t i = 0; i < t.elements(); ++i)
-      t.mutable_data<float>()[i] = float(random.uniform(low, high));
-    return t;
+    return uniform_numbers(random, shape, low, high);
   };
   for (const std::int64_t rows : {1, 5, 40})
     for (const std::int64_t n : {1, 33, 300})
@@ -508,19 +531,66 @@ TEST_CASE("CUDA: norms and their gradients") {
         if (rows == 40 && n == 300) continue;
         INFO(rows << " rows of " << n << " up to " << most);
         const Tensor x = numbers({rows, n}, -most, most), dy = numbers({rows, n}, -1, 1);
-        const Tensor row = numbers({n}, 0.5, 2), zeros = Tensor::zeros(DType::f32, {n}).value();
+        const Tensor row = numbers({n}, 0.5, 2);
         check_near_largest(make_node("LayerNorm", {x, row, row}, {}), {x, row, row}, false);
         check_near_largest(make_node("LayerNormGrad", {dy, x, row}, {}), {dy, x, row}, true);
-        for (const bool training : {false, true}) {
-          const AttrMap attrs{{"is_training", training}};
-          const std::vector<Tensor> in{x, row, row, row, row};
-          check_near_largest(make_node("FusedBatchNorm", in, attrs), in, false);
-          const std::vector<Tensor> back{dy, x, row, row, row, zeros, row, row};
-          check_near_largest(make_node("FusedBatchNormGrad", back, attrs), back, true);
-        }
+        for (const bool training : {false, true}) check_batch_norm(dy, x, row, training);
       }
 }
 
+// In two parts, one of which is shorter.
+TEST_CASE("CUDA: norms over many rows and their gradients") {
+  if (skips_without_gpu()) return;
+  Random random(13);
+  INFO("seed 13");
+  const Shape shape{1025, 33};
+  const Tensor dy = uniform_numbers(random, shape, -1, 1);
+  const Tensor row = uniform_numbers(random, {33}, 0.5, 2);
+  for (const double most : {1.0, 3e30}) {
+    INFO("up to " << most);
+    const Tensor x = uniform_numbers(random, shape, -most, most);
+    check_batch_norm(dy, x, row, true);
+    if (most == 1)
+      check_near_largest(make_node("LayerNormGrad", {dy, x, row}, {}), {dy, x, row}, true);
+  }
+}
+
+// Values near 0 in one part, and near `most` in another.
+TEST_CASE("CUDA: the statistics of channels whose parts differ are those of all rows") {
+  if (skips_without_gpu()) return;
+  for (const float most : {1.0f, 3e12f, 3e18f, 3e25f, 3e37f}) {
+    INFO("up to " << most);
+    Tensor x = Tensor::make(DType::f32, Shape{1536, 2}).value();
+    for (std::int64_t i = 0; i < x.elements(); ++i)
+      x.mutable_data<float>()[i] = (i < 1024 ? 0.001f : most) * float(i % 5);
+    const Tensor row = Tensor::of(Shape{2}, {1.0f, 2.0f});
+    const std::vector<Tensor> in{x, row, row, row, row};
+    check_near_largest(make_node("FusedBatchNorm", in, {{"is_training", true}}), in, false);
+  }
+}
+
 TEST_SUITE_END();
+
+// A block goes through its part of a sum step by step, and waits for the memory in each: a few
+// blocks with all of it would take a GPU hundreds of times as long.
+TEST_CASE("CUDA: long sums of few outputs are added up by many blocks") {
+  if (is_on_hardware()) return;
+  const auto blocks = [](const NodeDef& node, const std::vector<Tensor>& inputs) {
+    count_in_fake_cuda("most_blocks");
+    REQUIRE(run_on_gpu(ops::builtin(), gpu(), node, inputs).ok());
+    return count_in_fake_cuda("most_blocks");
+  };
+  const Tensor x = Tensor::zeros(DType::f32, {20'480, 1}).value();
+  const Tensor row = Tensor::zeros(DType::f32, {1}).value();
+  const AttrMap training{{"is_training", true}};
+  CHECK(blocks(make_node("Sum", {x}, {{"axes", std::vector<std::int64_t>{}}}), {x}) == 5);
+  const Tensor pairs = Tensor::zeros(DType::f32, {20'480, 2}).value();
+  CHECK(blocks(make_node("BiasAddGrad", {pairs}, {}), {pairs}) == 40);
+  // What has a thread for each element has 20 blocks.
+  const std::vector<Tensor> norm{x, row, row, row, row};
+  CHECK(blocks(make_node("FusedBatchNorm", norm, training), norm) == 40);
+  const std::vector<Tensor> back{x, x, row, row, row, row, row, row};
+  CHECK(blocks(make_node("FusedBatchNormGrad", back, training), back) == 40);
+}
 
 }  // namespace troupe::test
