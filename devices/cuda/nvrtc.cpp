@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <memory>
 
 namespace troupe::cuda {
@@ -12,6 +14,8 @@ namespace {
 // Without contraction + - * / and sqrt have the CPU's bits. Formulas say nothing of devices.
 constexpr std::array kOptions = {"--std=c++20", "--fmad=false",
                                  "--device-as-default-execution-space"};
+
+constexpr std::string_view kCodeOf = "sm_", kPtxOf = "compute_";
 
 Status failed(const Nvrtc& nvrtc, CompileResult result, const char* call) {
   if (result == 0) return ok_status();
@@ -65,10 +69,35 @@ Expected<Cubin> Nvrtc::compile(const std::string& source, const std::vector<std:
     cubin.names.emplace_back(name);
   }
   std::size_t bytes = 0;
+  if (architecture.starts_with(kPtxOf)) {  // a text that ends with a zero
+    TROUPE_TRY(failed(*this, nvrtcGetPTXSize(program, &bytes), "nvrtcGetPTXSize"));
+    cubin.image.resize(bytes);
+    TROUPE_TRY(failed(*this, nvrtcGetPTX(program, cubin.image.data()), "nvrtcGetPTX"));
+    return cubin;
+  }
   TROUPE_TRY(failed(*this, nvrtcGetCUBINSize(program, &bytes), "nvrtcGetCUBINSize"));
   cubin.image.resize(bytes);
   TROUPE_TRY(failed(*this, nvrtcGetCUBIN(program, cubin.image.data()), "nvrtcGetCUBIN"));
   return cubin;
+}
+
+// Code of another GPU of the same generation might do, too; where is not said for all of them.
+Expected<std::string> Nvrtc::target_for(const std::string& architecture) const {
+  int wanted = 0, count = 0;
+  const std::string_view number = std::string_view(architecture).substr(kCodeOf.size());
+  const char* const end = number.data() + number.size();
+  if (std::from_chars(number.data(), end, wanted).ptr != end) return architecture;
+  TROUPE_TRY(failed(*this, nvrtcGetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs"));
+  std::vector<int> known(std::size_t(std::max(count, 0)));
+  TROUPE_TRY(failed(*this, nvrtcGetSupportedArchs(known.data()), "nvrtcGetSupportedArchs"));
+  int best = 0;
+  for (const int one : known)
+    if (one <= wanted) best = std::max(best, one);
+  if (best == wanted) return architecture;
+  if (best != 0) return fmt::format("{}{}", kPtxOf, best);
+  return failed_precondition(fmt::format(
+      "NVRTC {}.{} ({}) makes no code for GPUs as old as {}; one of an earlier CUDA may",
+      version / 1000, version % 1000 / 10, path, architecture));
 }
 
 std::string_view Nvrtc::options() {

@@ -27,8 +27,12 @@ struct NvrtcTable {
                                        const char* const* texts) = nullptr;
   CompileResult (*nvrtcGetLoweredName)(ProgramHandle, const char* expression,
                                        const char** lowered) = nullptr;
+  CompileResult (*nvrtcGetNumSupportedArchs)(int* count) = nullptr;
+  CompileResult (*nvrtcGetSupportedArchs)(int* architectures) = nullptr;  // 90 is sm_90
   CompileResult (*nvrtcGetCUBINSize)(ProgramHandle, std::size_t* bytes) = nullptr;
   CompileResult (*nvrtcGetCUBIN)(ProgramHandle, char* to) = nullptr;
+  CompileResult (*nvrtcGetPTXSize)(ProgramHandle, std::size_t* bytes) = nullptr;
+  CompileResult (*nvrtcGetPTX)(ProgramHandle, char* to) = nullptr;
   CompileResult (*nvrtcGetProgramLogSize)(ProgramHandle, std::size_t* bytes) = nullptr;
   CompileResult (*nvrtcGetProgramLog)(ProgramHandle, char* to) = nullptr;
 
@@ -41,14 +45,19 @@ struct NvrtcTable {
     visit("nvrtcAddNameExpression", self.nvrtcAddNameExpression);
     visit("nvrtcCompileProgram", self.nvrtcCompileProgram);
     visit("nvrtcGetLoweredName", self.nvrtcGetLoweredName);
+    visit("nvrtcGetNumSupportedArchs", self.nvrtcGetNumSupportedArchs);
+    visit("nvrtcGetSupportedArchs", self.nvrtcGetSupportedArchs);
     visit("nvrtcGetCUBINSize", self.nvrtcGetCUBINSize);
     visit("nvrtcGetCUBIN", self.nvrtcGetCUBIN);
+    visit("nvrtcGetPTXSize", self.nvrtcGetPTXSize);
+    visit("nvrtcGetPTX", self.nvrtcGetPTX);
     visit("nvrtcGetProgramLogSize", self.nvrtcGetProgramLogSize);
     visit("nvrtcGetProgramLog", self.nvrtcGetProgramLog);
   }
 };
 
-// A compiled program: its image, and the names in it of the kernels that were asked for.
+// A compiled program: its image, which is code of a GPU or PTX, and the names in it of the kernels
+// that were asked for.
 struct Cubin {
   std::string image;
   std::vector<std::string> names;
@@ -61,10 +70,15 @@ struct Nvrtc : NvrtcTable {
   int version = 0;    // 13000 is CUDA 13.0
   bool fake = false;  // the tests' compiler, whose images only the fake driver loads
 
-  // `kernels` are name expressions ("scale<float>"), `architecture` is such as "sm_90", `files`
-  // what the source may include. With `resources` the log tells what each kernel takes of a GPU
-  // (resources.hpp); the code is the same. invalid_argument with the log when the compiler refuses
-  // the source.
+  // What is to be compiled for GPUs of `architecture`: itself, or for GPUs that are newer than the
+  // compiler PTX of the newest before it ("compute_90"), which the driver compiles.
+  // failed_precondition for GPUs that are older than all it knows.
+  Expected<std::string> target_for(const std::string& architecture) const;
+
+  // `kernels` are name expressions ("scale<float>"), `architecture` is such as "sm_90", or
+  // "compute_90" for PTX, `files` what the source may include. With `resources` the log tells what
+  // each kernel takes of a GPU (resources.hpp); the code is the same. invalid_argument with the log
+  // when the compiler refuses the source.
   Expected<Cubin> compile(const std::string& source, const std::vector<std::string>& kernels,
                           const std::string& architecture,
                           std::span<const DeviceCode::File> files = {},

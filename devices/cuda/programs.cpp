@@ -46,7 +46,8 @@ Status Programs::prepare(std::span<GpuKernel* const> kernels) {
 Status Programs::load(std::span<const Compiler::Function> missing) {
   const auto begin = std::chrono::steady_clock::now();
   TROUPE_TRY(const Compiler* compiler, this->compiler());
-  auto images = compiler->images(missing, context_->gpu().architecture);
+  TROUPE_TRY(const std::string target, compiler->nvrtc().target_for(context_->gpu().architecture));
+  auto images = compiler->images(missing, target);
   int cached = 0;
   for (const auto& image : images)
     if (image.ok()) ++(image->cached ? cached : compiled_);
@@ -57,10 +58,10 @@ Status Programs::load(std::span<const Compiler::Function> missing) {
     functions_.emplace(missing[i].type, handle);
   }
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-  TROUPE_LOG(info, "cuda",
-             fmt::format("{} functions for {} in {:.1f} ms: {} compiled, {} found on disk",
-                         missing.size(), context_->gpu().architecture, took.count(),
-                         int(missing.size()) - cached, cached));
+  TROUPE_LOG(
+      info, "cuda",
+      fmt::format("{} functions for {} in {:.1f} ms: {} compiled, {} found on disk", missing.size(),
+                  target, took.count(), int(missing.size()) - cached, cached));
   return ok_status();
 }
 

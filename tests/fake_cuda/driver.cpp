@@ -269,10 +269,10 @@ Result cuDeviceGetAttribute(int* value, int attribute, DeviceId) {
       *value = 2;
       return kSuccess;
     case kComputeMajor:
-      *value = 9;
+      *value = Options::from_environment().architecture / 10;
       return kSuccess;
     case kComputeMinor:
-      *value = 0;
+      *value = Options::from_environment().architecture % 10;
       return kSuccess;
     default:
       return kInvalidValue;

@@ -6,6 +6,7 @@
 // TROUPE_FAKE_CUDA says what it is like, e.g. "devices=2,delay_us=200,seed=7":
 //   devices=N           how many GPUs there are (default 1)
 //   version=N           what cuDriverGetVersion tells (default 13000)
+//   architecture=N      of the GPUs (default 90: sm_90)
 //   stub=1              cuInit refuses as NVIDIA's stub library does
 //   memory_mb=N         of each GPU (default 1024)
 //   delay_us=N seed=N   three of four work items begin up to so much later (default 0)

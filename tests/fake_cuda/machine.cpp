@@ -57,6 +57,8 @@ Options Options::from_environment() {
       o.devices = int(value);
     else if (key == "version")
       o.version = int(value);
+    else if (key == "architecture")
+      o.architecture = int(value);
     else if (key == "stub")
       o.stub = value != 0;
     else if (key == "no_pinned")

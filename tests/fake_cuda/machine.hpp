@@ -22,7 +22,7 @@
 namespace troupe::fake_cuda {
 
 struct Options {
-  int devices = 1, version = 13000;
+  int devices = 1, version = 13000, architecture = 90;
   bool stub = false, no_pinned = false, check = false;
   std::uint64_t memory = std::uint64_t{1} << 30;
   std::uint64_t delay_us = 0, seed = 1, order = 0;

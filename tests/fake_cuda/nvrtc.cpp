@@ -8,8 +8,10 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <set>
 #include <span>
 #include <string>
@@ -25,14 +27,25 @@ namespace troupe::cuda {
 
 struct OpaqueProgram {
   std::string source, log;
-  bool compiled = false;
+  bool compiled = false, ptx = false;
 };
 
 }  // namespace troupe::cuda
 
 namespace {
 
-constexpr CompileResult kFine = 0, kInvalidInput = 3, kInvalidProgram = 4, kCompilation = 6;
+constexpr CompileResult kFine = 0, kInvalidInput = 3, kInvalidProgram = 4, kInvalidOption = 5,
+                        kCompilation = 6;
+
+// Those of NVRTC 13.0.
+constexpr int kArchitectures[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
+bool is_known(std::string_view architecture) {
+  for (const int number : kArchitectures)
+    if (architecture == fmt::format("sm_{}", number) ||
+        architecture == fmt::format("compute_{}", number))
+      return true;
+  return false;
+}
 
 // What g++ knows, and NVRTC only since CUDA 12.3; the oldest that is served is that of 12.0.
 constexpr const char* kNewer[] = {"__builtin_bit_cast", "__builtin_huge_val", "__builtin_nan"};
@@ -111,15 +124,21 @@ CompileResult nvrtcDestroyProgram(ProgramHandle* program) {
 }
 CompileResult nvrtcAddNameExpression(ProgramHandle, const char*) { return kInvalidInput; }
 CompileResult nvrtcCompileProgram(ProgramHandle program, int count, const char* const* options) {
+  constexpr std::string_view kArchitecture = "--gpu-architecture=";
+  std::string architecture;
+  for (const std::string_view option : std::span(options, std::size_t(count)))
+    if (option.starts_with(kArchitecture)) architecture = option.substr(kArchitecture.size());
+  if (!is_known(architecture)) {
+    program->log = "nvrtc: error: invalid value for --gpu-architecture (-arch)\n";
+    return kInvalidOption;
+  }
+  program->ptx = architecture.starts_with("compute_");
   const std::set<std::string> names = functions_of(program->source);
   for (const std::string& name : names)
     if (!is_emulated(name)) program->log += "no such function: " + name + "\n";
   program->compiled = program->log.empty();
   if (!program->compiled) return kCompilation;
-  constexpr std::string_view kArchitecture = "--gpu-architecture=";
-  std::string architecture;
   for (const std::string_view option : std::span(options, std::size_t(count))) {
-    if (option.starts_with(kArchitecture)) architecture = option.substr(kArchitecture.size());
     if (option != "--ptxas-options=-v") continue;
     for (const std::string& name : names) program->log += remarks_on(name, architecture);
   }
@@ -129,12 +148,29 @@ CompileResult nvrtcGetLoweredName(ProgramHandle, const char*, const char**) {
   return kInvalidInput;
 }
 CompileResult nvrtcGetCUBINSize(ProgramHandle program, std::size_t* bytes) {
-  *bytes = sizeof troupe::fake_cuda::kImage;
+  *bytes = program->ptx ? 0 : sizeof troupe::fake_cuda::kImage;
   return program->compiled ? kFine : kInvalidProgram;
 }
 CompileResult nvrtcGetCUBIN(ProgramHandle program, char* to) {
+  if (!program->compiled || program->ptx) return kInvalidProgram;
+  std::memcpy(to, troupe::fake_cuda::kImage, sizeof troupe::fake_cuda::kImage);
+  return kFine;
+}
+CompileResult nvrtcGetPTXSize(ProgramHandle program, std::size_t* bytes) {
+  *bytes = sizeof troupe::fake_cuda::kImage;
+  return program->compiled ? kFine : kInvalidProgram;
+}
+CompileResult nvrtcGetPTX(ProgramHandle program, char* to) {
   if (!program->compiled) return kInvalidProgram;
   std::memcpy(to, troupe::fake_cuda::kImage, sizeof troupe::fake_cuda::kImage);
+  return kFine;
+}
+CompileResult nvrtcGetNumSupportedArchs(int* count) {
+  *count = int(std::size(kArchitectures));
+  return kFine;
+}
+CompileResult nvrtcGetSupportedArchs(int* architectures) {
+  std::copy(std::begin(kArchitectures), std::end(kArchitectures), architectures);
   return kFine;
 }
 CompileResult nvrtcGetProgramLogSize(ProgramHandle program, std::size_t* bytes) {

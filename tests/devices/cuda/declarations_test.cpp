@@ -185,6 +185,12 @@ TEST_CASE("CUDA: the declarations of NVRTC are those of the header") {
                                                                               done);
   compare<decltype(N::nvrtcGetLoweredName), decltype(&::nvrtcGetLoweredName)>("nvrtcGetLoweredName",
                                                                               done);
+  compare<decltype(N::nvrtcGetNumSupportedArchs), decltype(&::nvrtcGetNumSupportedArchs)>(
+      "nvrtcGetNumSupportedArchs", done);
+  compare<decltype(N::nvrtcGetSupportedArchs), decltype(&::nvrtcGetSupportedArchs)>(
+      "nvrtcGetSupportedArchs", done);
+  compare<decltype(N::nvrtcGetPTXSize), decltype(&::nvrtcGetPTXSize)>("nvrtcGetPTXSize", done);
+  compare<decltype(N::nvrtcGetPTX), decltype(&::nvrtcGetPTX)>("nvrtcGetPTX", done);
   compare<decltype(N::nvrtcGetCUBINSize), decltype(&::nvrtcGetCUBINSize)>("nvrtcGetCUBINSize",
                                                                           done);
   compare<decltype(N::nvrtcGetCUBIN), decltype(&::nvrtcGetCUBIN)>("nvrtcGetCUBIN", done);

@@ -178,6 +178,29 @@ TEST_CASE("CUDA: functions that were compiled ahead of time are found by a devic
   CHECK(device->compiled_functions() == 0);
 }
 
+TEST_CASE(
+    "CUDA: a GPU that is newer than the compiler gets PTX, and one that is too old an error") {
+  const Folder folder;
+  const test::EnvironmentVariable cache("TROUPE_CUDA_CACHE", folder.path);
+  const auto prepared_on = [](const std::string& architecture) {
+    const test::FakeCuda fake("architecture=" + architecture);
+    auto device = device_with_compiler();
+    Wants add({kAdd});
+    return prepare(*device, {&add});
+  };
+  CHECK(prepared_on("103").ok());
+  REQUIRE(folder.files().size() == 1);
+  CHECK(folder.files()[0].filename().string().starts_with("sm_103-"));
+  fs::remove(folder.files()[0]);
+  const Status newer = prepared_on("131");
+  REQUIRE_MESSAGE(newer.ok(), newer.text());
+  REQUIRE(folder.files().size() == 1);
+  CHECK(folder.files()[0].filename().string().starts_with("compute_121-"));
+  const Status older = prepared_on("70");
+  CHECK(older.code() == Code::failed_precondition);
+  CHECK(contains(older.message(), "makes no code for GPUs as old as sm_70"));
+}
+
 TEST_CASE("CUDA: many functions are compiled by several threads, each by its name") {
   const test::FakeCuda fake("");
   std::vector<std::string> types;
