@@ -95,6 +95,17 @@ Expected<Library> Library::open(const std::vector<std::string>& names, const Sea
   return missing(names.front(), search);
 }
 
+// As it was found, and where its file is if that was a link.
+void open_beside(const Library& library, const std::string& name) {
+  std::error_code error;
+  const std::filesystem::path found(library.path()),
+      real = std::filesystem::canonical(found, error);
+  for (const std::filesystem::path& file : {found, real}) {
+    if (!file.has_parent_path()) continue;
+    if (dlopen((file.parent_path() / name).c_str(), RTLD_NOW | RTLD_LOCAL)) return;
+  }
+}
+
 std::vector<std::string> names_for_driver(std::string_view library, int driver_version) {
   const bool older = driver_version != 0 && driver_version < 13'000;
   std::vector<std::string> names;

@@ -39,6 +39,11 @@ class Library {
   std::string path_;
 };
 
+// Opens a library that `library` will ask the loader for by its name, where it lies beside it, so
+// that the loader has it. NVIDIA's need not look there by themselves, and the loader knows few
+// folders. Nothing where it is not there: the loader may find another.
+void open_beside(const Library& library, const std::string& name);
+
 // The names of a library that each version of CUDA has, ("libnvrtc.so": libnvrtc.so.13, ...), for a
 // driver of that version (0: unknown), best first. A driver serves libraries of its own major
 // version and of older ones; newer ones come last, so that what is found can be told too new.

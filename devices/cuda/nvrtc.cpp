@@ -116,6 +116,7 @@ Expected<Nvrtc> open_nvrtc(const Search& search, int driver_version) {
   int major = 0, minor = 0;
   TROUPE_TRY(failed(nvrtc, nvrtc.nvrtcVersion(&major, &minor), "nvrtcVersion"));
   nvrtc.version = major * 1000 + minor * 10;
+  open_beside(library, fmt::format("libnvrtc-builtins.so.{}.{}", major, minor));
   return nvrtc;
 }
 

@@ -2,7 +2,8 @@
 // functions of devices/cuda/nvrtc.hpp. It compiles nothing. The functions that a program defines
 // must be among those that the fake driver has, compiled by g++ from the same text; its image is
 // the one that stands for all of them. Files with words that the oldest NVRTC does not know are
-// refused. Asked what functions take of a GPU, it writes what NVIDIA's
+// refused. As NVIDIA's of CUDA 13 it has a second library, which whoever opens it has to open, too.
+// Asked what functions take of a GPU, it writes what NVIDIA's
 // writes, as TROUPE_FAKE_NVRTC has it: "registers=N" (default 32), "spilled=N" (default 0), or
 // "silent=1", which leaves it out.
 #include <dlfcn.h>
@@ -35,7 +36,7 @@ struct OpaqueProgram {
 namespace {
 
 constexpr CompileResult kFine = 0, kInvalidInput = 3, kInvalidProgram = 4, kInvalidOption = 5,
-                        kCompilation = 6;
+                        kCompilation = 6, kNoBuiltins = 7;
 
 // Those of NVRTC 13.0.
 constexpr int kArchitectures[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
@@ -105,6 +106,7 @@ CompileResult nvrtcVersion(int* major, int* minor) {
   return kFine;
 }
 const char* nvrtcGetErrorString(CompileResult result) {
+  if (result == kNoBuiltins) return "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE";
   return result == kCompilation ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR_INVALID_INPUT";
 }
 CompileResult nvrtcCreateProgram(ProgramHandle* program, const char* source, const char*, int count,
@@ -124,6 +126,10 @@ CompileResult nvrtcDestroyProgram(ProgramHandle* program) {
 }
 CompileResult nvrtcAddNameExpression(ProgramHandle, const char*) { return kInvalidInput; }
 CompileResult nvrtcCompileProgram(ProgramHandle program, int count, const char* const* options) {
+  if (!opened_as_12() && !dlopen("libtroupe_fake_builtins.so", RTLD_NOW | RTLD_NOLOAD)) {
+    program->log = "nvrtc: error: failed to open libnvrtc-builtins.so.13.0.\n";
+    return kNoBuiltins;
+  }
   constexpr std::string_view kArchitecture = "--gpu-architecture=";
   std::string architecture;
   for (const std::string_view option : std::span(options, std::size_t(count)))

@@ -1,5 +1,6 @@
 #include "devices/cuda/library.hpp"
 
+#include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <stdlib.h>
 
@@ -8,6 +9,7 @@
 
 #include "devices/cuda/nvrtc.hpp"
 #include "tests/contains.hpp"
+#include "tests/paths.hpp"
 
 using namespace troupe;
 using troupe::test::contains;
@@ -61,6 +63,12 @@ TEST_CASE("CUDA: a file that cannot be loaded is told, and not passed over for a
   CHECK(contains(found->path(), "/libm.so.6"));
   CHECK(found->find("cos") != nullptr);
   CHECK(found->find("no such function") == nullptr);
+}
+
+TEST_CASE("CUDA: the library that NVRTC asks the loader for is opened beside it") {
+  const cuda::Search search{{build_dir() + "/fake-nvrtc"}, false};
+  REQUIRE(cuda::open_nvrtc(search, 0).ok());
+  CHECK(dlopen("libtroupe_fake_builtins.so", RTLD_NOW | RTLD_NOLOAD) != nullptr);
 }
 
 TEST_CASE("CUDA: NVRTC compiles a kernel, and says what is wrong with another") {
