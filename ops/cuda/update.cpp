@@ -14,6 +14,14 @@
 namespace troupe::cuda {
 namespace {
 
+// A thread begins with what its elements share, such as powers of f64 in Adam's rule, which take
+// some GPUs as long as dozens of elements. So there are only threads enough to keep a GPU busy.
+Grid grid_for_update(std::int64_t n) {
+  constexpr unsigned kBlocks = 2048;
+  const Grid grid = grid_for(n);
+  return {std::min(grid.blocks, kBlocks), grid.threads};
+}
+
 // Which inputs a rule has where.
 struct UpdateOperands {
   int values = 1;  // the first inputs
@@ -63,7 +71,7 @@ class Update final : public DeviceKernel {
     device::UpdateArgs args{};
     TROUPE_TRY(std::vector<Tensor> results, begin_update(ctx, dtype_, operands_, args));
     // Also without elements, for the step count.
-    TROUPE_TRY(launch(ctx, function_, grid_for(args.n), &args));
+    TROUPE_TRY(launch(ctx, function_, grid_for_update(args.n), &args));
     set_outputs(ctx, std::move(results));
     return ok_status();
   }
@@ -145,7 +153,7 @@ class UpdateRows final : public DeviceKernel {
     args.inner = shape.elements(1, shape.rank());
     args.groups_count = args.inner == 0 ? 0 : groups.count;
     // Also without rows, for the step count.
-    TROUPE_TRY(launch(ctx, functions_[0], grid_for(args.groups_count * args.inner), &args));
+    TROUPE_TRY(launch(ctx, functions_[0], grid_for_update(args.groups_count * args.inner), &args));
     set_outputs(ctx, std::move(results));
     return ok_status();
   }

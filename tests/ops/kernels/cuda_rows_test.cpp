@@ -593,4 +593,25 @@ TEST_CASE("CUDA: long sums of few outputs are added up by many blocks") {
   CHECK(blocks(make_node("FusedBatchNormGrad", back, training), back) == 40);
 }
 
+// What a thread of Adam's rule begins with takes some GPUs as long as dozens of its elements.
+TEST_CASE("CUDA: a rule has no more threads than keep a GPU busy, however large the variable") {
+  if (is_on_hardware()) return;
+  const FakeCuda fake("");
+  CudaOptions options;
+  options.search = emulated_search();
+  options.memory = std::size_t{128} << 20;
+  const DeviceName name = DeviceName::parse("/job:worker/task:0/cuda:0").value();
+  auto device = make_cuda_device(name, options).value();
+  NodeDef node{.name = "n", .op = "ApplyAdam", .attrs = {{"T", Attr(DType::f32)}}};
+  node.out_types = {DType::f32, DType::f32, DType::f32, DType::i64};
+  // Four for each thread would be 2,051 blocks.
+  const Tensor all = Tensor::zeros(DType::f32, {2'100'000}).value();
+  const Tensor half = Tensor::of(Shape{}, {0.5f}), step = Tensor::zeros(DType::i64, {}).value();
+  const std::vector<Tensor> inputs{all, all, all, step, half, half, half, half, all};
+  count_in_fake_cuda("most_blocks");
+  const auto results = run_on_gpu(ops::builtin(), *device, node, inputs, true);
+  REQUIRE_MESSAGE(results.ok(), results.status().text());
+  CHECK(count_in_fake_cuda("most_blocks") == 2048);
+}
+
 }  // namespace troupe::test
