@@ -154,8 +154,12 @@ void ProcessSupervisor::start(const Supervision::Start& order) {
   take_signals();
   if (machine_.ending())
     return machine_.ended(order.child, order.incarnation, {true, "was not started"}, now_, out_);
+  // A shell whose terminal is closed tells the whole group. The child hears of it by SIGTERM, and
+  // in its turn.
   const auto pid = start_process(options_.children[k].command, options_.children[k].environment,
-                                 {options_.children[k].input, options_.children[k].own_group});
+                                 {.input = options_.children[k].input,
+                                  .own_group = options_.children[k].own_group,
+                                  .no_hangup = true});
   // A signal to the whole group that came before the fork is not the child's.
   pollfd more{signals_, POLLIN, 0};
   process.missed_signal = poll(&more, 1, 0) > 0;
@@ -181,8 +185,7 @@ void ProcessSupervisor::start(const Supervision::Start& order) {
 void ProcessSupervisor::ask(std::size_t child, std::uint64_t incarnation) const {
   const Process& process = processes_[child];
   if (process.incarnation != incarnation || process.pid <= 0) return;
-  if (has_heard(process, stopped_by_)) return;
-  kill(process.pid, SIGTERM);
+  if (!has_heard(process, stopped_by_)) kill(process.pid, SIGTERM);
   kill(process.pid, SIGCONT);  // one that is stopped would not hear it
 }
 
@@ -195,8 +198,7 @@ void ProcessSupervisor::kill_now(std::size_t child, std::uint64_t incarnation) {
 
 // ------------------------------------------------------------------ what happens
 
-// Whether the terminal has sent a signal to the process, too. The end of a terminal is told to its
-// session leader alone.
+// Whether the terminal has sent a signal to the process, too. It ignores the end of a terminal.
 bool ProcessSupervisor::has_heard(const Process& process, int number) const {
   return from_terminal_ && number != SIGHUP && !process.missed_signal &&
          getpgid(process.pid) == getpgrp();

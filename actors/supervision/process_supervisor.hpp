@@ -37,6 +37,8 @@ struct ProcessSpec {
 //
 // A child is asked to end by SIGTERM (and SIGCONT). It is in the process group of this process, so
 // that job control (Ctrl-Z, `fg`) stops and continues both. It gets SIGTERM if this process dies.
+// It is started with SIGHUP ignored: when a terminal is closed the shell sends that to the group,
+// and a child without a handler would end before it is asked.
 //
 // SIGTERM, SIGINT, SIGHUP and SIGQUIT stop the supervisor, except those that are ignored when run()
 // is called, as under nohup; a second one, except SIGHUP, kills all children. SIGINT and SIGQUIT

@@ -42,7 +42,7 @@ std::vector<std::string> with(const std::vector<std::pair<std::string, std::stri
 Expected<pid_t> start_with_input(
     const std::vector<std::string>& command,
     const std::vector<std::pair<std::string, std::string>>& environment, int input,
-    bool own_group) {
+    const StartOptions& options) {
   // Between fork and exec nothing may be allocated: other threads may hold the allocator's lock.
   const std::vector<std::string> variables = with(environment);
   const std::vector<char*> argv = pointers(command), envp = pointers(variables);
@@ -56,10 +56,11 @@ Expected<pid_t> start_with_input(
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != here) _exit(1);
-    if (own_group) setpgid(0, 0);
+    if (options.own_group) setpgid(0, 0);
     if (input >= 0 && dup2(input, STDIN_FILENO) < 0) _exit(1);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
     for (int number : kOurs) signal(number, SIG_DFL);
+    if (options.no_hangup) signal(SIGHUP, SIG_IGN);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
     execvpe(argv[0], argv.data(), envp.data());
     const int error = errno;
     (void)!::write(failed[1], &error, sizeof error);
@@ -91,7 +92,7 @@ Expected<pid_t> start_process(const std::vector<std::string>& command,
   if (!options.input.empty() && input < 0)
     return failed_precondition(
         fmt::format("cannot open '{}': {}", options.input, std::strerror(errno)));
-  const auto pid = start_with_input(command, environment, input, options.own_group);
+  const auto pid = start_with_input(command, environment, input, options);
   if (input >= 0) close(input);
   return pid;
 }

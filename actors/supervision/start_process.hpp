@@ -14,6 +14,7 @@ namespace troupe {
 struct StartOptions {
   std::string input = {};  // a file that is its standard input; empty: that of this process
   bool own_group = false;  // of processes
+  bool no_hangup = false;  // SIGHUP is ignored, as under nohup
 };
 
 // Runs command[0], searched for as a shell does, with the rest as its arguments, the environment of

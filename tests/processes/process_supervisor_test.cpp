@@ -193,6 +193,19 @@ TEST_CASE("a child that does not hear is killed at its time, and at once by a se
   CHECK_FALSE(lives(std::stoi(s.read("left"))));
 }
 
+TEST_CASE("a child of a closed terminal is asked to end, and not cut off") {
+  Supervised s;
+  ProcessSpec child =
+      s.shell("x", "trap 'touch asked; exit 0' TERM; touch there; while :; do sleep 0.01; done");
+  child.child.shutdown = Shutdown::infinite();
+  s.start({.children = {child}});
+  s.wait_until([&] { return s.exists("there"); });
+  kill(-s.pid, SIGHUP);  // as a shell sends it to its jobs
+  CHECK(s.end() == 128 + SIGHUP);
+  CHECK(s.exists("asked"));
+  CHECK(s.events() == "+x -x:0:0 ");
+}
+
 TEST_CASE("a child that is stopped ends when it is asked") {
   Supervised s;
   ProcessSpec child = s.shell("x", "echo $$ > pid; exec tail -f /dev/null");
