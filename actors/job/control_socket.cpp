@@ -176,6 +176,14 @@ void ControlSocket::figure(const std::string& name, double value) {
 
 // ------------------------------------------------------------------ who asks
 
+bool is_served(const std::string& path) {
+  const auto address = SocketFile::of(path);
+  const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!address.ok() || !socket) return true;  // as far as is known
+  if (connect(socket.get(), address->get(), SocketFile::kSize) == 0) return true;
+  return errno != ECONNREFUSED && errno != ENOENT;
+}
+
 Expected<Json> ask_control_socket(const std::string& path, std::string_view question,
                                   int timeout_ms) {
   TROUPE_TRY(const SocketFile address, SocketFile::of(path));

@@ -53,5 +53,7 @@ class ControlSocket {
 // not answer in time; data_loss: the answer is no document.
 Expected<nlohmann::ordered_json> ask_control_socket(const std::string& path,
                                                     std::string_view question, int timeout_ms);
+// Whether a process listens at that socket. Connects to it, and asks nothing.
+bool is_served(const std::string& path);
 
 }  // namespace troupe

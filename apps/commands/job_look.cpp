@@ -153,7 +153,8 @@ std::vector<std::pair<pid_t, std::string>> control_sockets(const std::string& fo
     const auto pid =
         parse_number<pid_t>(std::string_view(name).substr(std::strlen(ControlSocket::kPrefix)));
     if (!pid || *pid <= 0) continue;
-    if (kill(*pid, 0) != 0 && errno == ESRCH)
+    // One in a container has another number here, or none.
+    if (kill(*pid, 0) != 0 && errno == ESRCH && !is_served(entry.path()))
       unlink(entry.path().c_str());
     else
       all.emplace_back(*pid, entry.path().string());

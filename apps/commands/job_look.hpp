@@ -40,8 +40,9 @@ struct LivesLook {
 // not_found: no job has been in that folder.
 Expected<LivesLook> read_lives(const std::string& folder);
 
-// The sockets that processes of the job serve (actors/job/control_socket.hpp), by process. Those of
-// processes that are gone are removed.
+// The sockets that processes of the job serve (actors/job/control_socket.hpp), by the numbers that
+// these give themselves, which may be others in a container. Those of processes that are gone are
+// removed.
 std::vector<std::pair<pid_t, std::string>> control_sockets(const std::string& folder);
 
 }  // namespace troupe

@@ -4,13 +4,16 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
+#include "actors/job/control_socket.hpp"
 #include "actors/processes/proc.hpp"
 #include "apps/commands/job_look.hpp"
 #include "core/descriptor.hpp"
@@ -235,6 +238,25 @@ TEST_CASE("a job whose supervisor is gone is not another process that has its nu
     std::ofstream(lock) << nonsense;
     CHECK(supervisor_of(folder.path) == 0);
   }
+}
+
+TEST_CASE("the socket of a process that has another number here is left to it") {
+  Folder folder;
+  const pid_t gone = fork();
+  REQUIRE(gone >= 0);
+  if (gone == 0) _exit(0);
+  REQUIRE(waitpid(gone, nullptr, 0) == gone);
+  auto socket = value_or_throw(ControlSocket::open(folder.path));
+  const std::string path = folder.path + "/" + ControlSocket::kPrefix;
+  // As in a container.
+  fs::rename(path + std::to_string(getpid()), path + std::to_string(gone));
+  const auto found = control_sockets(folder.path);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].first == gone);
+  CHECK(ask_control_socket(found[0].second, ControlSocket::kWaits, 60'000).ok());
+  socket.reset();
+  CHECK(control_sockets(folder.path).empty());
+  CHECK_FALSE(fs::exists(path + std::to_string(gone)));
 }
 
 TEST_CASE("a supervisor that is killed while it makes the secret of its workers makes another") {
