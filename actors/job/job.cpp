@@ -196,6 +196,8 @@ struct Job::State {
   std::string returned_to;
   JobStep step;
   std::int64_t until = 0, first = 0, kept_step = 0;
+  CommitNumber in_newest = 0;  // the commit of the newest checkpoint
+  CommitNumber followed = 0;   // serve(): the commit that `position.step` stands for
   Clock::time_point began, kept_at;
   Clock::duration keeping_took{};
   void (*old_term)(int) = SIG_DFL;
@@ -226,6 +228,7 @@ struct Job::State {
     if (const auto number = std::exchange(keeper, 0)) durable().closed(number, aborted(why));
   }
   void serve_once();
+  bool follow_commits();
 
   void begin();
   void begin_summaries();
@@ -281,6 +284,7 @@ struct Job::State {
 
 void Job::State::begin() {
   std::string path;
+  CommitNumber committed = 0;
   if (!options.dir.empty()) {
     throw_if_error(disk().make_dirs(options.dir));  // before hours of computing
     lock.emplace(value_or_throw(CheckpointLock::take(options.dir)));
@@ -300,7 +304,7 @@ void Job::State::begin() {
     const std::string note = data.note;
     const bool older = note.empty() && data.graph.empty();  // of a version without positions
     position.step = std::int64_t(data.step);
-    const CommitNumber committed = data.commit;
+    committed = data.commit;
     const JobState state = state_of(*stored);
     checked(session.try_restore(state, {.same_graph = !options.other_graph}));
     if (kept_in_files) session.keep_restored(state);
@@ -318,6 +322,7 @@ void Job::State::begin() {
   session.init();
   graph_began = graph_known = session.graph_size();
   checkpoints.begin(position.step, path, Clock::now());
+  in_newest = committed;
   if (memory) memory->checkpoints.begin(position.step, "", Clock::now());
   keep_durable();
   if (recovers() && !kept_in_files) keep();
@@ -461,19 +466,30 @@ void Job::serve() {
   s.keep_durable();
   s.show_graph();
   s.over = false;
+  s.followed =
+      s.checkpoints.have(s.position.step) ? s.in_newest : CommitNumber(s.session.committed());
   // Also when it throws.
   const auto close = [](State* state) { state->close_durable("Job::serve() is over"); };
   const std::unique_ptr<State, decltype(close)> closes(&s, close);
   while (!s.stop_asked() && !(s.options.stop && s.options.stop())) s.serve_once();
   s.stopped = s.over = true;
-  s.position.step = std::max(s.position.step, std::int64_t(s.session.committed()));
+  (void)s.follow_commits();
   s.finish();
+}
+
+// Whether there was one. The step is the commit's number, or a later one after steps that committed
+// nothing: never one of which there is a checkpoint without that commit.
+bool Job::State::follow_commits() {
+  const CommitNumber commit = session.committed();
+  const std::int64_t before = position.step;
+  if (commit > std::exchange(followed, commit)) ++position.step;
+  position.step = std::max(position.step, std::int64_t(commit));
+  return position.step > before;
 }
 
 void Job::State::serve_once() {
   if (writing.done()) take(writing.get());
-  if (const auto commit = std::int64_t(session.committed()); commit > position.step) {
-    position.step = commit;
+  if (follow_commits()) {
     check_graph();
     if (page) show();
   }
@@ -616,6 +632,7 @@ void Job::State::take(const Checkpoints::Written& written) {
   if (write_again) return;
   const Status tried = checkpoints.end_try(writing_step, written);
   durable().written(tried.ok() ? written.commit : writing_commit, tried);
+  if (tried.ok()) in_newest = written.commit;
   if (tried.ok()) JobFolder::tell_position({std::uint64_t(writing_step), checkpoints.newest()});
   if (tried.ok() && writing_keeps) keep_written(checkpoints, *written_state);
   if (ControlSocket* socket = ControlSocket::of_this_process())

@@ -152,8 +152,8 @@ class Job {
   // this one writes checkpoints until stop(), JobOptions::stop (called 20 times a second) or a
   // signal; then it writes the last one. It writes one when durable runs wait
   // (RunOptions::durable), and as JobOptions says if something was committed since. The step of a
-  // checkpoint is the commit number. failed_precondition without a folder. Throws Error as steps()
-  // does.
+  // checkpoint is the commit number, or a later one after steps that committed nothing.
+  // failed_precondition without a folder. Throws Error as steps() does.
   void serve();
 
   std::int64_t step() const;  // the last completed one

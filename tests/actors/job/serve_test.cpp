@@ -297,6 +297,37 @@ TEST_CASE("a durable run of what the job went back behind is no success") {
   CHECK(undone.try_get().status().code() == Code::aborted);
 }
 
+TEST_CASE(
+    "what a job commits while it serves is in its last checkpoint, also after dropped steps") {
+  const TemporaryDir dir;
+  // The value at its beginning.
+  const auto life = [&](std::int64_t steps, int runs) {
+    Graph g;
+    Variable v = variable(g, "v", Tensor::scalar(0.0f));
+    Op add = assign_add(v, constant(g, 1.0f));
+    Output x = placeholder(g, DType::f32, Shape{});
+    Session s(g, one_thread());
+    JobOptions options = served_in(dir.path("job"));
+    options.on_nan = JobOptions::NanPolicy::skip;
+    Job job(s, options);
+    const float before = s.run({v.value()})[0].item<float>();
+    CompiledStep step = s.compile({}, {add}), fed = s.compile({x * 1.0f}, {add}, {x});
+    // Three of four commit nothing, so that the step is far ahead of the commit.
+    for (const JobStep& each : job.steps(steps))
+      each.number() % 4 == 0 ? step.run(each) : fed.run({Tensor::scalar(NAN)}, each);
+    std::thread other([&] {
+      for (int i = 0; i < runs; ++i) step.run();
+      job.stop();
+    });
+    job.serve();
+    other.join();
+    return before;
+  };
+  CHECK(life(8, 3) == 0);
+  CHECK(life(8, 1) == 5);
+  CHECK(life(8, 0) == 6);
+}
+
 TEST_CASE("a service that is killed between its answers forgets none of them") {
   const std::uint64_t seed = machine_random();
   CAPTURE(seed);
