@@ -239,6 +239,7 @@ Status Session::try_init(const InitOptions& options) {
   for (NodeId node : core_->graph.initializers())
     if (node >= core_->graph.def().nodes.size() || core_->graph.node(node).inputs.empty())
       return invalid_argument("an initializer is no node of the graph that assigns a variable");
+  std::lock_guard not_amid_rounds(core_->doing_once);
   std::lock_guard lock(core_->initialising);
   std::vector<Initializer> assigned = initializers_of(core_->graph);
   if (!options.reset) {
@@ -588,6 +589,7 @@ Status Session::try_restore(const std::string& path, const RestoreFileOptions& o
     return run_single(core_, std::move(step), std::move(fed), RunFor::program).status();
   };
   if (!options.init_others) return run(std::move(request), std::move(feeds));
+  std::lock_guard not_amid_rounds(core_->doing_once);
   std::lock_guard lock(core_->initialising);
   TROUPE_TRY(const auto missing, without_value(core_, others(core_->graph, *values)));
   const auto rounds = in_rounds(core_->graph, missing, keys_of(core_->graph, *values));

@@ -182,7 +182,8 @@ class Session {
 
   // Assigns initial values to variables that have no value; with `reset` to all variables,
   // including trained and restored ones, in a run that writes (place()). Variables whose initial
-  // values are computed from others that it assigns follow in further runs.
+  // values are computed from others that it assigns follow in further runs. Other threads cannot
+  // save state meanwhile: a checkpoint has all new values or none.
   void init(const InitOptions& options = {}) { throw_if_error(try_init(options)); }
   Status try_init(const InitOptions& options = {});
 

@@ -64,7 +64,7 @@ struct SessionCore {
   std::map<std::string, CompileRequest> assignments;  // by the variables' names, dtypes and shapes
   GraphMarks marks;                                   // of the client's graph
   std::vector<GraphMark> awaited;        // of the restored graph: for nodes that are still to come
-  std::recursive_mutex doing_once;       // held in once(): no state is saved meanwhile
+  std::recursive_mutex doing_once;       // held in once() and init(): no state is saved meanwhile
   std::atomic<std::thread::id> once_by;  // the thread in once(); none: nobody is
   std::mutex initialising;               // held from checking variables to assigning them
   std::atomic<bool> any_run{false};      // if false, no variable has a value

@@ -23,6 +23,13 @@ using troupe::testing::TemporaryDir;
 
 namespace {
 
+const Tensor& value_of(const JobState& state, std::string_view name) {
+  const auto found = std::find_if(state.variables.begin(), state.variables.end(),
+                                  [&](const auto& each) { return each.first == name; });
+  REQUIRE(found != state.variables.end());
+  return found->second;
+}
+
 // A counter that a step moves on, two queues, and a dataset.
 struct SavedProgram {
   Graph g{7};
@@ -425,4 +432,33 @@ TEST_CASE("a kind of resource of the program's own is saved, if it says how") {
     Session fresh(h, one_thread());
     CHECK(fresh.try_save_job(dir.path("fresh")).status().code() == Code::failed_precondition);
   }
+}
+
+// Who is killed then would go on from some new values and some old ones.
+TEST_CASE("no state is saved amid an initialisation that takes several runs") {
+  Graph g{7};
+  const Variable first = variable(g, "first", random_uniform(g, {64}));
+  const Variable second = variable(g, "second", first * 2);
+  (void)variable(g, "third", second * 2);
+  Session s(g, one_thread());
+  s.init();
+  CHECK(s.committed() == 3);
+  std::atomic<bool> over{false};
+  std::thread inits([&] {
+    for (int i = 0; i < 100; ++i) s.init({.reset = true});
+    over = true;
+  });
+  CommitNumber last = 0;
+  int torn = 0, states = 0;
+  do {
+    const JobState state = value_or_throw(s.try_state());
+    ++states;
+    torn +=
+        value_of(state, "third").data<float>()[0] != 4 * value_of(state, "first").data<float>()[0];
+    last = state.committed;
+  } while (!over);
+  inits.join();
+  CHECK(states > 0);
+  CHECK(torn == 0);
+  CHECK(last >= 3);
 }
