@@ -19,7 +19,9 @@ inline constexpr std::chrono::milliseconds kLeastSilence{250};
 struct Cluster {
   int threads = 0;   // compute threads of each CPU device, at most 1024; 0: one per processor
   int replicas = 1;  // replicas of each compiled step (synchronous data parallel), 1 to 1024
-  int workers = 0;   // worker processes on this machine, at most 4096; 0: this process computes
+  // Worker processes on this machine, at most 4096; 0: this process computes. More than it can hold
+  // are resource_exhausted where the session is made (actors/processes/worker_room.hpp).
+  int workers = 0;
   // Device types of each worker, 1 to 16: two "CPU" are cpu:0 and cpu:1. "FAKE" is for tests.
   // (No initializer list: g++ 12 fails on one where a template makes a Cluster.)
   std::vector<std::string> devices = std::vector<std::string>(1, "CPU");

@@ -1,6 +1,8 @@
 #include "core/processors.hpp"
 
 #include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -64,6 +66,36 @@ bool has_controller(std::string_view controllers, std::string_view wanted) {
   return false;
 }
 
+// Calls one of the two with the folder of each group that has a say about what the controller
+// counts: its files are of version 2, or of version 1.
+template <class Look2, class Look1>
+void for_each_group(const ReadFile& read, std::string_view controller, Look2 of_version_2,
+                    Look1 of_version_1) {
+  const std::string groups = read("/proc/self/cgroup").value_or("");
+  // "HIERARCHY:CONTROLLERS:PATH", without controllers in version 2.
+  for (std::size_t at = 0; at < groups.size();) {
+    const std::string line = groups.substr(at, groups.find('\n', at) - at);
+    at += line.size() + 1;
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == line.npos ? line.npos : line.find(':', first + 1);
+    if (second == line.npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::string group = line.substr(second + 1);
+    if (controllers.empty()) {
+      upwards(group, [&](const std::string& above) { of_version_2("/sys/fs/cgroup" + above); });
+    } else if (has_controller(controllers, controller)) {
+      for (const std::string& mount : {std::string(controller), controllers})
+        upwards(group,
+                [&](const std::string& above) { of_version_1("/sys/fs/cgroup/" + mount + above); });
+    }
+  }
+}
+
+void bound(std::optional<std::uint64_t>& most, std::optional<std::int64_t> limit) {
+  if (!limit || *limit < 0) return;
+  most = most ? std::min(*most, std::uint64_t(*limit)) : std::uint64_t(*limit);
+}
+
 int affinity() {
   // A mask too small for the machine is refused.
   for (std::size_t processors = 1024; processors <= 1 << 20; processors *= 4) {
@@ -84,29 +116,56 @@ int affinity() {
 
 std::optional<int> processors_by_cgroup(const ReadFile& read) {
   std::optional<int> most;
-  const std::string groups = read("/proc/self/cgroup").value_or("");
-  // "HIERARCHY:CONTROLLERS:PATH", without controllers in version 2.
-  for (std::size_t at = 0; at < groups.size();) {
-    const std::string line = groups.substr(at, groups.find('\n', at) - at);
-    at += line.size() + 1;
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == line.npos ? line.npos : line.find(':', first + 1);
-    if (second == line.npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string group = line.substr(second + 1);
-    if (controllers.empty()) {
-      upwards(group, [&](const std::string& above) {
-        bound_by_max(most, read("/sys/fs/cgroup" + above + "/cpu.max").value_or(""));
+  for_each_group(
+      read, "cpu",
+      [&](const std::string& folder) {
+        bound_by_max(most, read(folder + "/cpu.max").value_or(""));
+      },
+      [&](const std::string& folder) {
+        bound(most, number(read(folder + "/cpu.cfs_quota_us").value_or("")),
+              number(read(folder + "/cpu.cfs_period_us").value_or("")));
       });
-    } else if (has_controller(controllers, "cpu")) {
-      for (const std::string& mount : {std::string("cpu"), controllers})
-        upwards(group, [&](const std::string& above) {
-          const std::string folder = "/sys/fs/cgroup/" + mount + above;
-          bound(most, number(read(folder + "/cpu.cfs_quota_us").value_or("")),
-                number(read(folder + "/cpu.cfs_period_us").value_or("")));
-        });
-    }
-  }
+  return most;
+}
+
+std::optional<std::uint64_t> memory_by_cgroup(const ReadFile& read) {
+  std::optional<std::uint64_t> most;
+  const auto look = [&](const char* file) {
+    return [&most, &read, file](const std::string& folder) {
+      bound(most, number(read(folder + file).value_or("")));
+    };
+  };
+  for_each_group(read, "memory", look("/memory.max"), look("/memory.limit_in_bytes"));
+  return most;
+}
+
+std::optional<std::uint64_t> threads_by_cgroup(const ReadFile& read) {
+  std::optional<std::uint64_t> most;
+  const auto look = [&](const std::string& folder) {
+    const auto limit = number(read(folder + "/pids.max").value_or(""));
+    const auto there = number(read(folder + "/pids.current").value_or(""));
+    if (limit && there) bound(most, std::max<std::int64_t>(*limit - *there, 0));
+  };
+  for_each_group(read, "pids", look, look);
+  return most;
+}
+
+std::optional<std::uint64_t> usable_memory() {
+  auto most = memory_by_cgroup(read_file);
+  std::ifstream all("/proc/meminfo");
+  std::int64_t kilobytes = 0;
+  for (std::string word; all >> word;)
+    if (word == "MemAvailable:" && all >> kilobytes) bound(most, kilobytes << 10);
+  return most;
+}
+
+std::optional<std::uint64_t> usable_threads() {
+  auto most = threads_by_cgroup(read_file);
+  for (const char* file : {"/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max"})
+    bound(most, number(read_file(file).value_or("")));
+  rlimit of_user{};
+  if (geteuid() != 0 && getrlimit(RLIMIT_NPROC, &of_user) == 0 && of_user.rlim_cur < INT32_MAX)
+    bound(most, std::int64_t(of_user.rlim_cur));
   return most;
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "actors/master/master_actor.hpp"
+#include "actors/processes/worker_room.hpp"
 #include "actors/runtime/faults.hpp"
 #include "actors/runtime/in_use.hpp"
 #include "actors/runtime/worker_process.hpp"
@@ -167,6 +168,7 @@ namespace {
 Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor_system* system,
                                               Runtime::Hooks hooks) {
   TROUPE_TRY(ops::ready());
+  if (!hooks.again) TROUPE_TRY(check_room(cluster.workers, WorkerRoom::here()));
   if (cluster.workers > 0 || cluster.wait_for > 0) {
     TROUPE_TRY(threads_can_start(threads_of_actors()));
     return start_cluster(cluster, system, std::move(hooks));

@@ -44,6 +44,7 @@ class Runtime {
     std::function<void(const Status&)> lost;  // a process of the job is lost
     // For workers of other machines; 0: any time. Then starting fails with deadline_exceeded.
     std::chrono::milliseconds join_within;
+    bool again;  // it replaces one that lost a part: its workers had room
   };
   // Uses `system` if given; otherwise makes one.
   static Expected<std::unique_ptr<Runtime>> start(const Cluster& cluster, caf::actor_system* system,

@@ -24,6 +24,7 @@
 #include "actors/job/job_folder.hpp"
 #include "actors/net/transport.hpp"
 #include "actors/processes/event_queue.hpp"
+#include "actors/processes/worker_room.hpp"
 #include "actors/runtime/worker_process.hpp"
 #include "actors/supervision/kept_workers.hpp"
 #include "actors/supervision/process_supervisor.hpp"
@@ -341,6 +342,8 @@ int run_program(const RunWords& words, const Printing& printing) {
   Expected<Endpoint> metrics_at = Endpoint{};
   if (!words.metrics.empty()) metrics_at = parse_metrics_address(words.metrics);
   if (!metrics_at.ok()) return report_usage(metrics_at.status().in("--metrics"), printing);
+  if (const Status room = check_room(workers->local, WorkerRoom::here()); !room.ok())
+    return report_error(room, printing);
   // Before anything is started.
   ServiceManager manager = ServiceManager::of_this_process();
   auto folder = JobFolder::open(words.folder);

@@ -108,6 +108,16 @@ TEST_CASE("what a program says by its exit code is the supervisor's, and ends th
     CHECK(troupe_command(nothing).code == 2);
 }
 
+TEST_CASE("more workers than the machine can hold are refused before any is started") {
+  Folder folder;
+  const Ended ended = shell_command("cd " + folder.path + "; ulimit -n 64; exec " +
+                                    troupe_program() + " run --workers 32 --job job -- true");
+  CHECK(ended.code == 1);
+  CHECK_MESSAGE(contains(ended.err, "139 descriptors in their master, and there are 64"),
+                ended.err);
+  CHECK_FALSE(fs::exists(folder.path + "/job"));
+}
+
 TEST_CASE("a program gets its words as they are") {
   Folder folder;
   const Ended ended = troupe_command("run --job " + folder.path +

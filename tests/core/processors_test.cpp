@@ -10,13 +10,17 @@ using namespace troupe;
 
 namespace {
 
-std::optional<int> bound(const std::map<std::string, std::string>& files) {
-  return processors_by_cgroup([&](const std::string& path) -> std::optional<std::string> {
+using Files = std::map<std::string, std::string>;
+
+ReadFile among(const Files& files) {
+  return [&](const std::string& path) -> std::optional<std::string> {
     auto found = files.find(path);
     if (found == files.end()) return std::nullopt;
     return found->second;
-  });
+  };
 }
+
+std::optional<int> bound(const Files& files) { return processors_by_cgroup(among(files)); }
 
 }  // namespace
 
@@ -82,4 +86,27 @@ TEST_CASE("a quota of control groups of version 1 bounds the processors") {
 TEST_CASE("where there are no control groups nothing bounds the processors") {
   CHECK(bound({}) == std::nullopt);
   CHECK(bound({{"/proc/self/cgroup", "nonsense\n:\n\n"}}) == std::nullopt);
+}
+
+TEST_CASE("control groups bound the memory, and the threads that may begin") {
+  const Files two = {{"/proc/self/cgroup", "0::/user/job\n"},
+                     {"/sys/fs/cgroup/user/job/memory.max", "max\n"},
+                     {"/sys/fs/cgroup/user/memory.max", "4096\n"},
+                     {"/sys/fs/cgroup/memory.max", "8192\n"},
+                     {"/sys/fs/cgroup/user/job/pids.max", "100\n"},
+                     {"/sys/fs/cgroup/user/job/pids.current", "30\n"},
+                     {"/sys/fs/cgroup/user/pids.max", "max\n"},
+                     {"/sys/fs/cgroup/user/pids.current", "31\n"}};
+  CHECK(memory_by_cgroup(among(two)) == 4096);
+  CHECK(threads_by_cgroup(among(two)) == 70);
+  const Files one = {{"/proc/self/cgroup", "4:memory:/a\n8:pids:/b\n"},
+                     {"/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "65536\n"},
+                     {"/sys/fs/cgroup/pids/b/pids.max", "5\n"},
+                     {"/sys/fs/cgroup/pids/b/pids.current", "9\n"}};
+  CHECK(memory_by_cgroup(among(one)) == 65536);
+  CHECK(threads_by_cgroup(among(one)) == 0);
+  CHECK(memory_by_cgroup(among({})) == std::nullopt);
+  CHECK(threads_by_cgroup(among({})) == std::nullopt);
+  CHECK(usable_memory().value_or(1) > 0);
+  CHECK(usable_threads().value_or(1) > 0);
 }

@@ -32,6 +32,7 @@ Status renew(SessionCore& core, const Status& why) {
   if (core.closed) return session_closed();
   Runtime::Hooks hooks = core.told;
   hooks.join_within = core.cluster.replace_within;
+  hooks.again = true;
   Cluster cluster = core.cluster;
   cluster.stop = [first = core.cluster.stop, second = core.stop_waiting] {
     return (first && first()) || (second && second());

@@ -1,6 +1,7 @@
 #include "actors/cluster.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <chrono>
@@ -30,6 +31,22 @@ void refused_with(const Status& status, std::string_view what, Code code = Code:
 }
 
 }  // namespace
+
+TEST_CASE("more workers than there are descriptors for are refused, and none is started") {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit few = before;
+  few.rlim_cur = 64;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  Cluster cluster = one_thread();
+  cluster.workers = 32;
+  cluster.worker_program = "/no/such/program";
+  const Status refused = open_session(cluster);
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  says(refused, Code::resource_exhausted,
+       "32 workers on this machine need at the least 139 descriptors in their master, and there "
+       "are 64");
+}
 
 TEST_CASE("a field of a cluster that is out of range is refused with the range") {
   constexpr int kMost = std::numeric_limits<int>::max(), kLeast = std::numeric_limits<int>::min();
