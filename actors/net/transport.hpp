@@ -28,7 +28,11 @@ using PeerId = std::uint64_t;
 struct Endpoint {
   std::string host;
   std::uint16_t port = 0;
-  std::string text() const { return host + ":" + std::to_string(port); }
+  // As parse_endpoint() reads it.
+  std::string text() const {
+    const bool six = host.find(':') != std::string::npos;
+    return (six ? "[" + host + "]" : host) + ":" + std::to_string(port);
+  }
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 // "host:port" or "[::1]:port"; invalid_argument for anything else.

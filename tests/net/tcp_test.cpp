@@ -206,6 +206,8 @@ TEST_CASE("a secret has 16 to 64 bytes") {
 TEST_CASE("an address is host, colon, port") {
   CHECK(parse_endpoint("127.0.0.1:7077").value() == Endpoint{"127.0.0.1", 7077});
   CHECK(parse_endpoint("[::1]:1").value() == Endpoint{"::1", 1});
+  for (const char* text : {"[::1]:1", "127.0.0.1:7077", "[fe80::1%lo]:7077", "node7:80"})
+    CHECK(parse_endpoint(text)->text() == text);
   for (const char* bad : {"", "a", ":1", "a:", "a:b", "a:70000", "::1:5", "[::1]", "a:1x"})
     CHECK_MESSAGE(!parse_endpoint(bad).ok(), bad);
 }

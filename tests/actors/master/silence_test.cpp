@@ -57,6 +57,8 @@ TEST_CASE("a silence that no process could keep is refused, and workers are told
   options.master = options.listen = {"127.0.0.1", 1};
   options.silence = 12'345ms;
   CHECK(parse_worker_settings(worker_settings_text(options)).value().silence == 12'345ms);
+  options.master = {"::1", 7077};
+  CHECK(parse_worker_settings(worker_settings_text(options)).value().master == options.master);
 }
 
 TEST_CASE("a local worker leaves a silent master unless that is stopped") {
