@@ -97,11 +97,33 @@ Expected<std::vector<Address>> resolve(const Endpoint& endpoint) {
   return all;
 }
 
+namespace {
+
+bool is_any_of_six(const Address& at) {
+  return at.storage.ss_family == AF_INET6 &&
+         IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6&>(at.storage).sin6_addr);
+}
+
+Address any_of_four(std::uint16_t port) {
+  Address at;
+  at.size = sizeof(sockaddr_in);
+  auto& in = reinterpret_cast<sockaddr_in&>(at.storage);
+  in.sin_family = AF_INET;
+  in.sin_addr.s_addr = htonl(INADDR_ANY);
+  in.sin_port = htons(port);
+  return at;
+}
+
+}  // namespace
+
 Expected<Descriptor> listen_on(const Address& at) {
   Descriptor fd(::socket(at.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const bool any = is_any_of_six(at);
+  if (!fd && any && errno == EAFNOSUPPORT) return listen_on(any_of_four(at.port()));
   if (!fd) return errno_status("socket", errno);
-  int on = 1;
+  int on = 1, off = 0;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (any) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   std::string what = fmt::format("listen on {}:{}", at.host(), at.port());
   if (::bind(fd.get(), at.get(), at.size) != 0) return errno_status(what, errno);
   if (::listen(fd.get(), kBacklog) != 0) return errno_status(what, errno);

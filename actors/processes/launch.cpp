@@ -1,5 +1,6 @@
 #include "actors/processes/launch.hpp"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -65,10 +66,12 @@ bool is_loopback_name(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
-// Of a name, which may mean a loopback address where it is the machine's own, all addresses.
+// Of a name, which may mean a loopback address where it is the machine's own, all addresses: others
+// may know it by one of IPv4 or of IPv6.
 std::string listen_text(const std::string& host, std::uint64_t port) {
   if (is_loopback_name(host)) return address_text(host, port);
-  return address_text(host.find(':') == host.npos ? "0.0.0.0" : "::", port);
+  in_addr four{};
+  return address_text(inet_pton(AF_INET, host.c_str(), &four) == 1 ? "0.0.0.0" : "::", port);
 }
 
 std::string short_name(const std::string& host) { return host.substr(0, host.find('.')); }

@@ -217,11 +217,9 @@ Expected<WorkerProcessOptions> worker_of(const Cluster& cluster) {
   options.silence = cluster.silence;
   options.step_memory = cluster.step_memory;
   options.announce = cluster.announce;
-  // The host's own name may be a loopback address here, but not elsewhere.
-  if (!cluster.announce.empty())
-    options.listen = {options.master.host.find(':') == std::string::npos ? "0.0.0.0" : "::", 0};
-  else
-    options.listen = {};
+  // The host's own name may be a loopback address here, but not elsewhere, and of IPv4 or of IPv6.
+  options.listen = {};
+  if (!cluster.announce.empty()) options.listen.host = "::";
   return options;
 }
 

@@ -106,13 +106,13 @@ TEST_CASE("rank 0 of Slurm's tasks is the master, the others are its workers") {
   CHECK(master.role == Launch::Role::master);
   CHECK(master.workers == 2);
   CHECK(master.join.empty());
-  CHECK(master.listen.starts_with("0.0.0.0:"));
+  CHECK(master.listen.starts_with("[::]:"));
   CHECK(master.secret_file == "secret");
   const Launch worker =
       launch("slurm", with(kSlurm, {{"SLURM_PROCID", "2"}, {"SLURMD_NODENAME", "node09"}})).value();
   CHECK(worker.role == Launch::Role::worker);
   CHECK(worker.rank == 2);
-  CHECK(worker.join == "node07" + master.listen.substr(master.listen.find(':')));
+  CHECK(worker.join == "node07" + master.listen.substr(master.listen.rfind(':')));
   CHECK(worker.announce == "node09");
   CHECK(worker.listen.empty());
   // Jobs and steps beside each other do not meet.
@@ -143,7 +143,9 @@ TEST_CASE("rank 0 of torchrun's processes is the master, the others are its work
   const Launch master = launch("torchrun", with(kTorchrun, {{"RANK", "0"}})).value();
   CHECK(master.role == Launch::Role::master);
   CHECK(master.workers == 3);
-  CHECK(master.listen == "0.0.0.0:29500");
+  CHECK(master.listen == "[::]:29500");  // whatever addresses the name has elsewhere
+  const Environment four = with(kTorchrun, {{"MASTER_ADDR", "10.0.0.1"}, {"RANK", "0"}});
+  CHECK(launch("torchrun", four)->listen == "0.0.0.0:29500");
   // The launcher has taken that port for itself.
   const Environment taken = with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}});
   CHECK(launch("torchrun", taken)->join == "node1:29501");
