@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "core/standard_descriptors.hpp"
+
 namespace troupe {
 namespace {
 
@@ -16,6 +18,9 @@ Writer& writer() {
   static Writer* const one = new Writer;  // threads log until the process ends
   return *one;
 }
+
+// Before the program opens anything.
+[[maybe_unused]] const bool filled = (fill_standard_descriptors(), true);
 
 }  // namespace
 

@@ -24,7 +24,6 @@ std::string version_text() {
 }  // namespace
 
 int run_cli(int argc, char** argv, void (*add)(CommandLine&)) {
-  fill_standard_descriptors();
   // A file beyond what `ulimit -f` allows is an error of its writer. Workers inherit this.
   std::signal(SIGXFSZ, SIG_IGN);
   if (Status s = ops::ready(); !s.ok()) {

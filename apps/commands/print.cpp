@@ -1,6 +1,5 @@
 #include "apps/commands/print.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,13 +16,6 @@ void write_err(std::string_view text) {
     if (n <= 0) return;
     text.remove_prefix(std::size_t(n));
   }
-}
-
-void fill_standard_descriptors() {
-  for (int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (fcntl(number, F_GETFD) < 0 && errno == EBADF)
-      // The lowest number that is free. Of the other direction, so that using it is an error.
-      (void)::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 }  // namespace troupe

@@ -24,9 +24,4 @@ void print_err(fmt::format_string<T...> format, T&&... values) {
   write_err(fmt::format(format, std::forward<T>(values)...));
 }
 
-// Descriptors 0 to 2 that the program was started without become ones that nothing can be read from
-// or written to: the first file or connection would get their numbers, and what is printed would go
-// there.
-void fill_standard_descriptors();
-
 }  // namespace troupe

@@ -1,6 +1,8 @@
 // What becomes of a command when nobody takes what it prints.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tests/apps/command.hpp"
@@ -69,4 +71,17 @@ TEST_CASE("no command aborts when it cannot print") {
 
 TEST_CASE("an example goes on when nobody takes what it prints") {
   CHECK(shell_command("{ " + build_dir() + "/bin/faulty >/dev/full 2>/dev/full; }").code == 0);
+}
+
+TEST_CASE("a program that is started without standard error says nothing into its own files") {
+  Folder folder;
+  const auto job = [&](const char* closed) {
+    return shell_command("(cd " + folder.path + "; exec " + build_dir() +
+                         "/bin/subject right --job-dir job " + closed + ")");
+  };
+  CHECK(job("").code == 0);
+  // Of a damaged checkpoint a job has something to say, when it has opened its lock.
+  std::ofstream(folder.path + "/job/ckpt-8000/manifest.json") << "no manifest";
+  (void)job("2>&-");
+  CHECK(std::filesystem::file_size(folder.path + "/job/.lock") == 0);
 }
