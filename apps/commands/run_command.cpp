@@ -273,17 +273,25 @@ Expected<std::string> own_secret(const JobFolder& folder) {
   return path;
 }
 
-// One that nobody has at this moment. Whoever takes it later costs a life of the program.
-Expected<std::string> free_address() {
-  const Descriptor probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+// An address of this machine that stays the job's. The socket has the port and does not listen
+// there: a program may, in each of its lives, and meanwhile nobody else gets the port by chance.
+struct OwnAddress {
+  std::string text;
+  Descriptor holder;
+};
+
+Expected<OwnAddress> free_address() {
+  Descriptor holder(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;  // as of whoever is to listen there
+  (void)setsockopt(holder.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in at{};
   at.sin_family = AF_INET;
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof at;
-  const bool found = bind(probe.get(), reinterpret_cast<const sockaddr*>(&at), size) == 0 &&
-                     getsockname(probe.get(), reinterpret_cast<sockaddr*>(&at), &size) == 0;
+  const bool found = bind(holder.get(), reinterpret_cast<const sockaddr*>(&at), size) == 0 &&
+                     getsockname(holder.get(), reinterpret_cast<sockaddr*>(&at), &size) == 0;
   if (!found) return unavailable("this machine has no free port");
-  return fmt::format("127.0.0.1:{}", ntohs(at.sin_port));
+  return OwnAddress{fmt::format("127.0.0.1:{}", ntohs(at.sin_port)), std::move(holder)};
 }
 
 // Of the words alone.
@@ -322,13 +330,14 @@ Expected<KeptWorkers> workers_of(const RunWords& words) {
   return workers;
 }
 
-// And what is the job's own.
-Status complete(KeptWorkers& workers, const JobFolder& folder) {
+// And what is the job's own. Of the address: as long as `held` is there.
+Status complete(KeptWorkers& workers, const JobFolder& folder, OwnAddress& held) {
   if (workers.count() == 0) return ok_status();
   std::error_code none;
   workers.troupe = std::filesystem::read_symlink("/proc/self/exe", none).string();
   if (workers.listen.empty()) {
-    TROUPE_TRY(workers.listen, free_address());
+    TROUPE_TRY(held, free_address());
+    workers.listen = held.text;
   }
   if (workers.secret_file.empty()) {
     TROUPE_TRY(workers.secret_file, own_secret(folder));
@@ -348,7 +357,8 @@ int run_program(const RunWords& words, const Printing& printing) {
   ServiceManager manager = ServiceManager::of_this_process();
   auto folder = JobFolder::open(words.folder);
   if (!folder.ok()) return report_error(folder.status(), printing);
-  if (const Status status = complete(*workers, **folder); !status.ok())
+  OwnAddress held;
+  if (const Status status = complete(*workers, **folder, held); !status.ok())
     return report_error(status, printing);
   ProgramRun run(words, **folder, std::move(*workers), std::move(manager), printing.quiet);
   std::unique_ptr<JobMetrics> metrics;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,8 @@
 #include <thread>
 
 #include "actors/job/control_socket.hpp"
+#include "actors/net/socket.hpp"
+#include "actors/net/transport.hpp"
 #include "actors/processes/proc.hpp"
 #include "apps/commands/job_look.hpp"
 #include "core/descriptor.hpp"
@@ -116,6 +119,23 @@ TEST_CASE("more workers than the machine can hold are refused before any is star
   CHECK_MESSAGE(contains(ended.err, "139 descriptors in their master, and there are 64"),
                 ended.err);
   CHECK_FALSE(fs::exists(folder.path + "/job"));
+}
+
+TEST_CASE("the port at which a program waits for its workers is its own before it listens") {
+  Folder folder;
+  RunningCommand run(
+      {"run", "--workers", "1", "--job", folder.path + "/job", "--", "sh", "-c",
+       "cd " + folder.path + "; echo $2 > new; mv new at; until [ -e go ]; do sleep 0.01; done",
+       "sh"});
+  REQUIRE(wait_until([&] { return fs::exists(folder.path + "/at"); }));
+  std::string at;
+  std::ifstream(folder.path + "/at") >> at;
+  const auto address = value_or_throw(resolve(value_or_throw(parse_endpoint(at)))).front();
+  const Descriptor stranger(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  CHECK(bind(stranger.get(), address.get(), address.size) != 0);
+  CHECK(listen_on(address).ok());  // as the program
+  std::ofstream(folder.path + "/go") << "";
+  CHECK(run.end() == 0);
 }
 
 TEST_CASE("a program gets its words as they are") {
