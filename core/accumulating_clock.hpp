@@ -20,11 +20,13 @@ class AccumulatingClock {
   explicit AccumulatingClock(Time most = std::chrono::milliseconds(100)) : most_(most) {}
 
   // REQUIRES: moments do not go back.
-  void look(Time moment) {
+  void look(Time moment) { look(moment, most_); }
+  // The same with another limit: none for a time in which nobody waited for a deadline.
+  void look(Time moment, Time most) {
     if (!looked_) before_ = last_ = moment;
     looked_ = true;
     read_before_ = read_;
-    read_ += std::min(moment - last_, most_);
+    read_ += std::min(moment - last_, most);
     before_ = last_;
     last_ = moment;
   }

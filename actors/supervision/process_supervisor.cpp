@@ -97,11 +97,12 @@ Status ProcessSupervisor::run() {
   if (signals_ < 0)
     return resource_exhausted(fmt::format("no descriptor for signals: {}", std::strerror(errno)));
   AccumulatingClock clock;
-  const auto look = [&] {
-    clock.look(std::chrono::steady_clock::now().time_since_epoch());
+  const auto look = [&](bool waited) {
+    const Instant moment = std::chrono::steady_clock::now().time_since_epoch();
+    waited ? clock.look(moment) : clock.look(moment, kNever);
     now_ = clock.reading();
   };
-  look();
+  look(true);
   machine_.begin(now_, out_);
   while (!over_) {
     if (!out_.empty()) {
@@ -120,9 +121,11 @@ Status ProcessSupervisor::run() {
     if (leaving) patience = kLookForOrphans;
     if (options_.looked && (patience.count() < 0 || patience > options_.look_every))
       patience = options_.look_every;
+    // While nothing is due nobody looks, and all that passes is the children's life.
+    const bool waits = leaving || machine_.next_wakeup() != kNever;
     pollfd signals{signals_, POLLIN, 0};
     (void)poll(&signals, 1, int(patience.count()));
-    look();
+    look(waits);
     take_signals();
     reap();
     look_after_orphans();

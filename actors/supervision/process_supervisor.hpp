@@ -59,7 +59,7 @@ class ProcessSupervisor {
     pid_t pid = 0;      // started, ended
     ChildEnd end = {};  // ended
     Status why = {};    // not_started
-    Instant at{};       // when, by a clock that stands still while this process does
+    Instant at{};       // when, by a clock that stands still while this process does and waits
   };
   struct Options {
     SupervisorSpec spec;

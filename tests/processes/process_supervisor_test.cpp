@@ -230,6 +230,19 @@ TEST_CASE("what got on is restarted for ever") {
   CHECK(s.read("n").size() == 20);
 }
 
+TEST_CASE("lives that are longer than the period cost nothing of the budget") {
+  Supervised s;
+  ProcessSupervisor::Options options{
+      .spec = {.intensity = 1, .period = 400ms},
+      .children = {
+          s.shell("x", "echo >> n; [ $(wc -l < n) -lt 5 ] || exit 0; sleep 1; kill -KILL $$")}};
+  options.children[0].child.significant = true;
+  options.spec.auto_shutdown = AutoShutdown::any_significant;
+  s.start(std::move(options));
+  CHECK(s.end() == 0);
+  CHECK(s.read("n").size() == 5);
+}
+
 TEST_CASE("children end when their supervisor is killed") {
   Supervised s;
   s.start({.children = {s.shell("x", "echo $$ > pid; exec tail -f /dev/null")}});
