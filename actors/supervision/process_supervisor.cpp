@@ -302,7 +302,7 @@ void ProcessSupervisor::look_after_orphans() {
 void ProcessSupervisor::report(std::size_t child, std::uint64_t incarnation,
                                const ChildExit& exit) {
   const std::string& id = options_.children[child].child.id;
-  if (options_.progressed && options_.progressed()) machine_.progressed();
+  if (options_.progressed && options_.progressed(id)) machine_.progressed();
   const int before = machine_.children()[child].restarts;
   machine_.ended(id, incarnation, exit, now_, out_);
   if (machine_.children()[child].restarts > before && options_.told)

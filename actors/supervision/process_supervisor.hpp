@@ -66,9 +66,9 @@ class ProcessSupervisor {
     std::vector<ProcessSpec> children;
     std::chrono::milliseconds orphans_within{5000}, asked_orphans_within{60'000};
     std::function<void(const Event&)> told = {};
-    // Called when a child has ended: whether the work of the children got further than ever, so
-    // that earlier restarts no longer count.
-    std::function<bool()> progressed = {};
+    // Called when this child has ended: whether the work of the children got further than ever, or
+    // the child lived long, so that earlier restarts no longer count.
+    std::function<bool(const std::string& child)> progressed = {};
     // Called after each look at the children and signals, at least every `look_every`.
     std::function<void()> looked = {};
     std::chrono::milliseconds look_every = std::chrono::milliseconds::max();

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -62,9 +63,10 @@ int code_of(const ChildEnd& end) { return end.signal != 0 ? 128 + end.signal : e
 
 // A supervisor of one program, and what it says and writes down.
 //
-// The budget is of lives in a row that were short and got the job no further than it ever was. So a
-// program that dies at the same place each time ends with its cause, however long it takes to get
-// there, and faults in a job that gets on, or that are far apart, never end it.
+// The budget is of lives in a row, of the program or a worker, that were short and got the job no
+// further than it ever was. So a program that dies at the same place each time ends with its cause,
+// however long it takes to get there, and faults in a job that gets on, or that are far apart,
+// never end it.
 class ProgramRun {
  public:
   ProgramRun(const RunWords& words, const JobFolder& folder, KeptWorkers workers,
@@ -86,7 +88,7 @@ class ProgramRun {
   ProcessSupervisor::Options options();
   void told(const ProcessSupervisor::Event& event);
   void told_of_worker(const ProcessSupervisor::Event& event);
-  bool progressed();
+  bool progressed(const std::string& child);
   void tell_manager();
   void log(const nlohmann::ordered_json& fields);
   void say(const std::string& text) const {
@@ -104,9 +106,12 @@ class ProgramRun {
   std::uint64_t position_ = 0, furthest_ = 0, life_ = 0;
   bool told_of_stop_ = false;
   std::atomic<std::int64_t> looked_ns_{coarse_now_ns()};
-  Instant began_{}, lived_{};
-  ChildEnd end_;         // of the last life
-  Status cannot_start_;  // ok: it could
+  struct Life {
+    Instant began{}, lasted{};
+  };
+  std::map<std::string, Life> lives_;  // the last one of each child
+  ChildEnd end_;                       // of the last life
+  Status cannot_start_;                // ok: it could
   // Who ended and was not started again, in this order, and how.
   std::vector<std::pair<std::string, std::string>> ended_;
 };
@@ -133,7 +138,7 @@ ProcessSupervisor::Options ProgramRun::options() {
          return ChildExit{!may_pass(end) || folder_gone_, end.text()};
        }});
   options.told = [this](const ProcessSupervisor::Event& event) { told(event); };
-  options.progressed = [this] { return progressed(); };
+  options.progressed = [this](const std::string& child) { return progressed(child); };
   // Nobody else asks how it is.
   if (!manager_.is_there() && words_.metrics.empty()) return options;
   options.looked = [this] {
@@ -145,11 +150,11 @@ ProcessSupervisor::Options ProgramRun::options() {
   return options;
 }
 
-bool ProgramRun::progressed() {
+bool ProgramRun::progressed(const std::string& child) {
   position_ = JobFolder::position(folder_.path()).step;
   const bool further = position_ > furthest_;
   furthest_ = std::max(furthest_, position_);
-  return further || lived_ >= within_;
+  return further || lives_[child].lasted >= within_;
 }
 
 // It is alive, how far the job is, and that it ends.
@@ -164,6 +169,10 @@ void ProgramRun::tell_manager() {
 
 void ProgramRun::told(const ProcessSupervisor::Event& event) {
   using Kind = ProcessSupervisor::Event::Kind;
+  Life& life = lives_[event.child];
+  if (event.kind == Kind::started) life.began = event.at;
+  if (event.kind == Kind::ended) life.lasted = event.at - life.began;
+  if (event.kind == Kind::not_started) life.lasted = Instant(0);
   if (event.kind == Kind::ended || event.kind == Kind::not_started)
     ended_.emplace_back(event.child,
                         event.kind == Kind::ended ? event.end.text() : event.why.message());
@@ -172,18 +181,15 @@ void ProgramRun::told(const ProcessSupervisor::Event& event) {
   if (event.child != kProgram) return told_of_worker(event);
   switch (event.kind) {
     case Kind::started:
-      began_ = event.at;
       cannot_start_ = ok_status();
       life_ = event.incarnation;
       if (life_ == 1) manager_.tell("READY=1");
       return log({{"event", "started"}, {"life", event.incarnation}, {"pid", event.pid}});
     case Kind::not_started:
-      lived_ = Instant(0);
       cannot_start_ = event.why;
       return log(
           {{"event", "not started"}, {"life", event.incarnation}, {"why", event.why.text()}});
     case Kind::ended: {
-      lived_ = event.at - began_;
       end_ = event.end;
       const JobFolder::LastError error = folder_.take_error();
       nlohmann::ordered_json line = {{"event", "ended"},

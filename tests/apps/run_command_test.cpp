@@ -138,6 +138,23 @@ TEST_CASE("the port at which a program waits for its workers is its own before i
   CHECK(run.end() == 0);
 }
 
+TEST_CASE("a worker that cannot live ends a job whose program has lived long") {
+  Folder folder;
+  std::ofstream(folder.path + "/hosts") << "nowhere\n";
+  std::ofstream(folder.path + "/ssh") << "#!/bin/sh\nuntil [ -e again ]; do sleep 0.01; done\n"
+                                         "exit 3\n";
+  fs::permissions(folder.path + "/ssh", fs::perms::owner_all);
+  const Ended ended = shell_command(
+      "cd " + folder.path + "; timeout 60 " + troupe_program() +
+      " run --job job --hosts hosts --ssh ./ssh --listen 127.0.0.1:1 --max-restarts 2 --within 1 "
+      "-- sh -c '[ -e there ] && touch again && exec tail -f /dev/null; touch there; sleep 1.1; "
+      "kill -KILL $$' sh");
+  CHECK(ended.code == 75);
+  CHECK_MESSAGE(contains(ended.err, "worker-0 ended with exit code 3, and the job got no further"),
+                ended.err);
+  CHECK(lives(folder.path + "/job") == 2);
+}
+
 TEST_CASE("a program gets its words as they are") {
   Folder folder;
   const Ended ended = troupe_command("run --job " + folder.path +

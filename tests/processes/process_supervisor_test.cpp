@@ -224,7 +224,7 @@ TEST_CASE("what got on is restarted for ever") {
       .children = {s.shell("x", "echo >> n; [ $(wc -l < n) -lt 20 ] && kill -KILL $$; exit 0")}};
   options.children[0].child.significant = true;
   options.spec.auto_shutdown = AutoShutdown::any_significant;
-  options.progressed = [] { return true; };
+  options.progressed = [](const std::string&) { return true; };
   s.start(std::move(options));
   CHECK(s.end() == 0);
   CHECK(s.read("n").size() == 20);
