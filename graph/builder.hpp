@@ -20,9 +20,9 @@ namespace troupe {
 
 class Body;  // graph/control/functions/body.hpp
 class GraphBuilder;
-class Index;       // graph/slicing.hpp
-class Indices;     // graph/slicing.hpp
-struct BodyState;  // graph/control/functions/body.hpp
+class Index;          // graph/slicing.hpp
+class ComputedIndex;  // graph/slicing.hpp
+struct BodyState;     // graph/control/functions/body.hpp
 struct FunctionRecord;
 
 // A handle of one output of a node: two words, cheap to copy, valid as long as its builder. There
@@ -58,7 +58,7 @@ class Output {
   Output operator[](const Index& one) const;
   // The slices along dimension 0 with these numbers, integers [...] that are values of the graph:
   // [..., the other dimensions]. They count from the start; one outside fails the run. See Gather.
-  Output operator[](const Indices& at) const;
+  Output operator[](const ComputedIndex& at) const;
 
  private:
   friend class Op;

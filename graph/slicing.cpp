@@ -44,7 +44,7 @@ Output Output::operator[](const Index& one) const {
   return (*this)[std::initializer_list<Index>{one}];
 }
 
-Output Output::operator[](const Indices& at) const {
+Output Output::operator[](const ComputedIndex& at) const {
   if (empty()) throw Error(invalid_argument("[]: the Output is empty").at(at.site()));
   if (at.at().empty()) throw Error(invalid_argument("[]: the index is empty").at(at.site()));
   if (at.at().dtype() == DType::bool_)

@@ -39,10 +39,10 @@ class Index {
 };
 
 // Numbers of slices that are computed, and the line that asks for them: x[ids].
-class Indices {
+class ComputedIndex {
  public:
   template <std::convertible_to<Output> T>
-  Indices(const T& at, Site site = Site::here()) : at_(at), site_(std::move(site)) {}
+  ComputedIndex(const T& at, Site site = Site::here()) : at_(at), site_(std::move(site)) {}
 
   const Output& at() const { return at_; }
   const Site& site() const { return site_; }

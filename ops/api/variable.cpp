@@ -72,7 +72,7 @@ Output Variable::value() const {
 
 Output Variable::operator[](std::initializer_list<Index> where) const { return value()[where]; }
 Output Variable::operator[](const Index& one) const { return value()[one]; }
-Output Variable::operator[](const Indices& at) const { return value()[at]; }
+Output Variable::operator[](const ComputedIndex& at) const { return value()[at]; }
 
 std::string Variable::name(const char* file, int line) const {
   return Op(handle_).name(file, line);

@@ -36,7 +36,7 @@ class Variable {
   // Slices of the value: see Output.
   Output operator[](std::initializer_list<Index> where) const;
   Output operator[](const Index& one) const;
-  Output operator[](const Indices& at) const;
+  Output operator[](const ComputedIndex& at) const;
   // These throw Error, with the caller's line, if the Variable is empty.
   DType dtype(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const {
     return value_.dtype(file, line);
