@@ -83,8 +83,11 @@ Expected<std::vector<Address>> resolve(const Endpoint& endpoint) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
   std::string port = std::to_string(endpoint.port);
-  if (int e = getaddrinfo(endpoint.host.c_str(), port.c_str(), &hints, &found); e != 0)
-    return not_found(fmt::format("address of {}: {}", endpoint.host, gai_strerror(e)));
+  if (int e = getaddrinfo(endpoint.host.c_str(), port.c_str(), &hints, &found); e != 0) {
+    const std::string text = fmt::format("address of {}: {}", endpoint.host, gai_strerror(e));
+    // The one who answers for names may be back later.
+    return e == EAI_AGAIN ? unavailable(text) : not_found(text);
+  }
   std::vector<Address> all;
   for (addrinfo* i = found; i != nullptr; i = i->ai_next) {
     Address a;

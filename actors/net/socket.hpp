@@ -21,7 +21,8 @@ struct Address {
   std::uint16_t port() const;
 };
 
-// All addresses of the endpoint, at least one. Waits for name servers unless host is numeric.
+// All addresses of the endpoint, at least one. Waits for name servers unless host is numeric;
+// unavailable if none answers, not_found if there is no such name.
 Expected<std::vector<Address>> resolve(const Endpoint& endpoint);
 
 // Non-blocking, close-on-exec, without Nagle's delay.
