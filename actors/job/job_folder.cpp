@@ -111,8 +111,13 @@ Status JobFolder::log(const nlohmann::ordered_json& fields) const {
   nlohmann::ordered_json line = {{"time", std::time(nullptr)}};
   line.update(fields);
   const std::string text = json_text(line) + "\n";
-  if (::write(log_, text.data(), text.size()) == ssize_t(text.size())) return ok_status();
-  return data_loss(fmt::format("cannot write '{}/{}': {}", path_, kLives, std::strerror(errno)));
+  const off_t before = lseek(log_, 0, SEEK_END);
+  const ssize_t written = ::write(log_, text.data(), text.size());
+  if (written == ssize_t(text.size())) return ok_status();
+  const int error = written < 0 ? errno : ENOSPC;
+  // The next line begins where this one did.
+  if (written > 0 && before >= 0) (void)!ftruncate(log_, before);
+  return data_loss(fmt::format("cannot write '{}/{}': {}", path_, kLives, std::strerror(error)));
 }
 
 JobFolder::Position JobFolder::position(const std::string& folder) {
