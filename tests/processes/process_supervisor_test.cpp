@@ -233,9 +233,9 @@ TEST_CASE("what got on is restarted for ever") {
 TEST_CASE("lives that are longer than the period cost nothing of the budget") {
   Supervised s;
   ProcessSupervisor::Options options{
-      .spec = {.intensity = 1, .period = 400ms},
+      .spec = {.intensity = 1, .period = 150ms},
       .children = {
-          s.shell("x", "echo >> n; [ $(wc -l < n) -lt 5 ] || exit 0; sleep 1; kill -KILL $$")}};
+          s.shell("x", "echo >> n; [ $(wc -l < n) -lt 5 ] || exit 0; sleep 0.3; kill -KILL $$")}};
   options.children[0].child.significant = true;
   options.spec.auto_shutdown = AutoShutdown::any_significant;
   s.start(std::move(options));
