@@ -200,8 +200,9 @@ void RunLog::close(std::deque<Entry>::iterator entry, const CallResult& result) 
   const bool late = entry->takes && !result.status.ok();
   entry->after = late ? result.seen : result.snapshot;
   const Code code = entry->outcome.code;
-  // A lost run has no effect, nor has one that never began.
-  if (!writes_down() || code == Code::unavailable || result.unloaded) {
+  // A run that only read has no effect, nor has a lost one or one that never began.
+  const bool read = result.status.ok() && result.committed == 0 && !result.moved;
+  if (!writes_down() || read || code == Code::unavailable || result.unloaded) {
     bytes_ -= entry->bytes;
     entries_.erase(entry);
   }

@@ -19,8 +19,8 @@ namespace troupe {
 // that state can repeat them. Any thread; plain data except the Calls that it looks at.
 //
 // A run is entered before it is sent. Its outcome is recorded when it is answered, to be compared
-// when the run is repeated; a failure that will happen again counts, too. A run that was lost with
-// a part of the job has no effect and is dropped.
+// when the run is repeated; a failure that will happen again counts, too. A run that only read has
+// no effect and is dropped, as is one that was lost with a part of the job.
 //
 // The log is broken, until a state is kept again, by anything that may not repeat with the same
 // result: a run that was ended by its deadline or its client, concurrent runs of several clients if

@@ -653,6 +653,11 @@ Status Session::try_reset(const std::vector<std::string>& containers) {
 
 bool Session::replaces_workers() const { return core_->logs; }
 
+Status Session::can_recover() const {
+  if (!core_->logs) return failed_precondition("the session has no workers that it could replace");
+  return core_->log.whole();
+}
+
 std::uint64_t Session::recoveries() const { return core_->generation; }
 
 std::uint64_t Session::watch(std::function<void(const SessionEvent&)> f) {

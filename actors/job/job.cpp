@@ -499,7 +499,7 @@ void Job::State::serve_once() {
       position.step > 0 && !checkpoints.have(position.step) && checkpoints.due(position.step, now);
   if ((due || durable().wanted() || write_again) && !writing.under_way())
     write_behind();
-  else if (keeping_is_due() && position.step > kept_step)
+  else if (keeping_is_due() && (position.step > kept_step || !session.can_recover().ok()))
     keep();
   const auto next = durable().expire(now);
   bell->wait_until(std::min(next.value_or(Clock::time_point::max()), Clock::now() + kLookEvery));

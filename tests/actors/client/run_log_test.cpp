@@ -10,8 +10,10 @@ using test::contains;
 
 namespace {
 
+// Without a commit: of a run that moved the place of a dataset.
 CallResult result_of(CommitNumber committed, Status status = {}) {
   CallResult result;
+  result.moved = committed == 0 && status.ok();
   result.committed = committed;
   result.status = std::move(status);
   return result;
@@ -61,6 +63,18 @@ TEST_CASE("runs since a state are done again in order, and what failed is to fai
   REQUIRE(n.log.quiet());
   n.log.kept();
   CHECK(n.repeat().empty());
+}
+
+TEST_CASE("runs that only read are not done again, however many") {
+  Notebook n;
+  n.done(1, 1);
+  CallResult read;
+  read.snapshot = 1;
+  for (std::size_t i = 0; i < 2 * RunLog::kMostEntries; ++i)
+    n.log.answered(n.log.enter({}, 1 << 20, n.run(2)), read);
+  CHECK(n.repeat() == std::vector<int>{1});
+  n.log.answered(n.log.enter({}, RunLog::kMostBytes / 2, n.run(3)), result_of(2));
+  CHECK(n.repeat() == std::vector<int>{1, 3});
 }
 
 TEST_CASE("an immediate run whose values others had changed cannot be done again") {

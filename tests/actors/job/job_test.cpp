@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "actors/job/position.hpp"
@@ -287,7 +288,7 @@ TEST_CASE("a job that was over goes on, and one that is stopped keeps what it ha
   const TemporaryDir dir;
   {
     Counter c;
-    Job job(c.session, in(dir.path("job"), 0));
+    Job job(c.session, in(dir.path("job"), 1000));
     CHECK_FALSE(job.resumed());
     for (const JobStep& s : job.steps(3)) c.step.run({Tensor::scalar(0.f)}, s);
     CHECK(job.step() == 3);
@@ -611,6 +612,25 @@ TEST_CASE("a job that went back after a NaN goes on without a worker, whatever w
   CHECK(c.session.recoveries() == 1);
   // That of step 2, and steps 5 to 12.
   CHECK(c.session.run({c.v})[0].item<float>() == 10);
+}
+
+TEST_CASE("a service that commits nothing keeps its state again after a run that was cut short") {
+  const TemporaryDir dir;
+  Losable c([](Graph& g) { return variable(g, "v", 3.f); });
+  const Gate gate(c.g, "/job:worker/task:0");
+  Job job(c.session, in(dir.path("job"), 0));
+  std::thread serves([&] { job.serve(); });
+  CompiledStep look = c.session.compile({c.v.value()}), take = c.session.compile({gate.taken});
+  CHECK(wait_until([&] { return c.session.can_recover().ok(); }));
+  PendingRun waits = take.start();
+  waits.cancel();
+  CHECK(waits.try_get().status().code() == Code::cancelled);
+  CHECK(wait_until([&] { return c.session.can_recover().ok(); }));
+  c.lose_workers();
+  CHECK(look.run()[0].item<float>() == 3);
+  CHECK(c.session.recoveries() == 1);
+  job.stop();
+  serves.join();
 }
 
 TEST_CASE("a mark of the place of a state that was not kept is there after a worker was lost") {
