@@ -132,7 +132,9 @@ class BatchNorm final : public Norm {
   explicit BatchNorm(const KernelSpec& spec)
       : Norm(spec, {"BatchNormMoments", "BatchNormGiven", "BatchNorm", "BatchNormJoin"}),
         epsilon_(spec.float_attr("epsilon")),
-        training_(spec.bool_attr("is_training")) {}
+        training_(spec.bool_attr("is_training")) {
+    if (dtype_ == DType::f64) functions_[0].registers = kRegistersOfLongF64;
+  }
   Status compute(KernelContext& ctx) override {
     TROUPE_TRY(const Rows size, rows_of(ctx, 0, 1, training_ ? 2 : 4));
     const bool measured = training_ && size.rows > 0;

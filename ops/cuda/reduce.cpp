@@ -56,6 +56,13 @@ struct Merged {
   }
 };
 
+// What goes through the numbers of an output: a block, a warp's lane for each column, or a thread.
+enum By : std::size_t { rows, columns, few };
+constexpr const char* kNames[] = {"ReduceRows", "ReduceColumns", "ReduceFew"};
+constexpr std::int64_t kFew = 32;  // for a block to be worth its barriers
+
+By by(const Step& step) { return step.n <= kFew ? few : step.inner == 1 ? rows : columns; }
+
 std::int64_t blocks_of(const Step& step) {
   return step.inner == 1 ? step.outer : step.outer * strips_of(step.inner);
 }
@@ -65,10 +72,11 @@ std::int64_t blocks_of(const Step& step) {
 Reducer::Reducer(const std::type_info& formula, DType dtype, bool wraps) : dtype_(dtype) {
   std::vector<std::string> arguments = {name_of(formula),
                                         element_type(wraps ? without_sign(dtype) : dtype)};
-  const char* const names[] = {"ReduceRows", "ReduceColumns"};
+  constexpr std::size_t n = std::size(kNames);
+  static_assert(2 * n == std::tuple_size_v<decltype(functions_)>);
   for (std::size_t i = 0; i < functions_.size(); ++i) {
-    if (i == 2 && sum_type(dtype) != dtype) arguments.push_back(element_type(sum_type(dtype)));
-    functions_[i].type = device_type(names[i % 2], arguments);
+    if (i == n && sum_type(dtype) != dtype) arguments.push_back(element_type(sum_type(dtype)));
+    functions_[i].type = device_type(kNames[i % n], arguments);
   }
 }
 
@@ -82,10 +90,10 @@ Expected<Tensor> Reducer::operator()(const KernelContext& ctx, const Tensor& x,
   Tensor from = x;
   bool begun = false, joins = false;  // whether `from` is not finished, and has parts
   for (;;) {
-    const bool of_rows = step.inner == 1;
+    const By how = by(step);
     const device::Parts parts =
         joins ? device::Parts{}
-              : parts_of(step.n, blocks_of(step), of_rows ? kLeastOfRow : kLeastOfColumns);
+              : parts_of(step.n, blocks_of(step), how == rows ? kLeastOfRow : kLeastOfColumns);
     const bool last = parts.count == 1 && (merged.count == 0 || !merged.any_reduced());
     Tensor sums;
     if (!last) {
@@ -95,8 +103,10 @@ Expected<Tensor> Reducer::operator()(const KernelContext& ctx, const Tensor& x,
     device::ReduceArgs args{from.raw(), nullptr, step.outer,   step.n,
                             step.inner, parts,   merged.count, !last};
     args.y = last ? y.mutable_raw() : sums.mutable_raw();
-    const GpuFunction& function = functions_[(begun ? 2u : 0u) + (of_rows ? 0u : 1u)];
-    TROUPE_TRY(launch(ctx, function, block_for_each(blocks_of(step) * parts.count), &args));
+    const GpuFunction& function = functions_[(begun ? std::size(kNames) : 0) + how];
+    const Grid grid = how == few ? grid_for(step.outer * step.inner)
+                                 : block_for_each(blocks_of(step) * parts.count);
+    TROUPE_TRY(launch(ctx, function, grid, &args));
     if (last) return y;
     from = std::move(sums);
     begun = true;

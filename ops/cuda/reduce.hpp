@@ -25,7 +25,7 @@ class Reducer {
 
  private:
   DType dtype_;
-  std::array<GpuFunction, 4> functions_;  // rows, columns; the same of what is not finished
+  std::array<GpuFunction, 6> functions_;  // rows, columns, few; the same of what is not finished
 };
 
 // What sums of `dtype` are, until they are rounded.

@@ -77,4 +77,20 @@ struct ReduceColumns {
   }
 };
 
+// The same where n is small: a thread for each output. X as above.
+template <class Op, class T, class X = T>
+struct ReduceFew {
+  using Args = ReduceArgs;
+  using S = Compute<T>;
+  __device__ static void run(const Args& a) {
+    for (std::int64_t at = first_element(); at < a.outer * a.inner; at += element_step()) {
+      const X* x = static_cast<const X*>(a.x) + at / a.inner * a.n * a.inner + at % a.inner;
+      S sum = Op::template start<S>();
+#pragma unroll 4  // so many loads are on their way at a time
+      for (std::int64_t i = 0; i < a.n; ++i) sum = Op{}(sum, load(x[i * a.inner]));
+      put<Op, T>(a, at, sum);
+    }
+  }
+};
+
 }  // namespace troupe::device
