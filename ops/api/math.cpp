@@ -113,10 +113,16 @@ Output log10(Output x, Site site) { return log_to_base("log10: x", x, 10, site);
 
 Output logaddexp(const Operand& a, const Operand& b, Site site) {
   const Output x = value_beside(a, {&a, &b}, site), y = value_beside(b, {&a, &b}, site);
-  // An infinity that both are has no difference; the larger one is the answer then.
-  const Output top = maximum(x, y, site);
-  const Output apart = neg(abs(sub(x, y, site), site), site);
-  return select(is_finite(top, site), add(top, log1p(exp(apart, site), site), site), top, site);
+  check_given("logaddexp: `a`", x, site);
+  check_given("logaddexp: `b`", y, site);
+  // The larger one is chosen, not computed by maximum() and abs(), which have no second derivative
+  // where both are equal.
+  const Output first = greater_equal(x, y, site);
+  const Output top = select(first, x, y, site), other = select(first, y, x, site);
+  // An infinity that both are has no difference.
+  const Output endless = logical_and(equal(x, y, site), is_inf(x, site), site);
+  const Output apart = select(endless, number_beside(x, 0, "", site), sub(other, top, site), site);
+  return add(top, softplus(apart, site), site);
 }
 
 Output range(GraphBuilder& g, std::int64_t limit, Site site) {

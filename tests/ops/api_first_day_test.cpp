@@ -241,6 +241,31 @@ TEST_CASE("short forms: argmin, range, %, numbers of segments, logaddexp") {
   check_near(computed(g, logaddexp(vector(g, {0}), 0)), {std::log(2.0)});
 }
 
+TEST_CASE("logaddexp of equal values has its first and second derivatives") {
+  Graph g;
+  const Output a = vector(g, {1, 0, -3, 1}), b = vector(g, {1, 0, -3, 2});
+  const std::vector<Output> first = gradients(logaddexp(a, b), {a, b});
+  const auto share = [](double apart) { return 1 / (1 + std::exp(apart)); };
+  const double less = share(1), more = share(-1), bend = less * more;
+  check_near(computed(g, first[0]), {0.5, 0.5, 0.5, less});
+  check_near(computed(g, first[1]), {0.5, 0.5, 0.5, more});
+  check_near(slopes(g, first[0], a), {0.25, 0.25, 0.25, bend});
+  check_near(slopes(g, first[0], b), {-0.25, -0.25, -0.25, -bend});
+  check_near(slopes(g, first[1], b), {0.25, 0.25, 0.25, bend});
+}
+
+TEST_CASE("logaddexp of infinities has gradients that are numbers, and NaN stays NaN") {
+  Graph g;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Output a = vector(g, {-kInf, kInf, -kInf, kInf, nan, kInf, nan}),
+               b = vector(g, {-kInf, kInf, 5, 0, kInf, nan, 1});
+  const Output y = logaddexp(a, b);
+  check_near(computed(g, y), {-kInf, kInf, 5, kInf, nan, nan, nan});
+  const std::vector<double> da = slopes(g, y, a), db = slopes(g, y, b);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(da[i] + db[i] == 1);
+  CHECK((da[2] == 0 && db[3] == 0));
+}
+
 TEST_CASE("short forms: where, roll, logarithms, a system of a Cholesky factor, one gradient") {
   Graph g;
   const Output x = vector(g, {1, 8, 1000});
