@@ -35,15 +35,21 @@ Output leaky_relu(Output x, double slope, Site site) {
 
 Output mish(Output x, Site site) {
   check_given("mish: x", x, site);
+  if (detail::is_narrow(x)) return cast(mish(cast(x, DType::f32, site), site), x.dtype(), site);
   return mul(x, tanh(softplus(x, site), site), site);
 }
 
 Output hard_swish(Output x, Site site) {
   check_given("hard_swish: x", x, site);
+  if (detail::is_narrow(x))
+    return cast(hard_swish(cast(x, DType::f32, site), site), x.dtype(), site);
   return mul(x, hard_sigmoid(x, site), site);
 }
 
 Output hard_sigmoid(Output x, Site site) {
+  check_given("hard_sigmoid: x", x, site);
+  if (detail::is_narrow(x))
+    return cast(hard_sigmoid(cast(x, DType::f32, site), site), x.dtype(), site);
   const auto number = [&](double value) {
     return number_beside(x, value, "hard_sigmoid: x", site);
   };
@@ -57,6 +63,8 @@ Output log_sigmoid(Output x, Site site) {
 
 Output glu(Output x, std::int64_t axis, Site site) {
   check_given("glu: x", x, site);
+  if (detail::is_narrow(x))
+    return cast(glu(cast(x, DType::f32, site), axis, site), x.dtype(), site);
   const std::vector<Output> halves = split(x, 2, axis, {}, site);
   return mul(halves[0], sigmoid(halves[1], site), site);
 }

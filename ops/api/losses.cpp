@@ -49,6 +49,9 @@ void check_pairs(const char* loss, const Output& predictions, const Operand& tar
 Output sigmoid_cross_entropy(Output logits, const Operand& labels, Site site) {
   const Operand one = number_beside(logits, 1, "sigmoid_cross_entropy: `logits`", site);
   check_pairs("sigmoid_cross_entropy", logits, labels, site);
+  if (detail::is_narrow(logits))
+    return cast(sigmoid_cross_entropy(detail::wide(logits, site), wide(labels, logits, site), site),
+                logits.dtype(), site);
   const Output is = labels.beside(logits, site);
   // Each part is exact where its label is 1, as max(x, 0) - x label + log(1 + e^-|x|) is, and has a
   // gradient at 0.
@@ -104,6 +107,10 @@ Output mean_squared_error(Output predictions, const Operand& targets, Site site)
 Output mean_absolute_error(Output predictions, const Operand& targets, Site site) {
   check_given("mean_absolute_error: `predictions`", predictions, site);
   check_pairs("mean_absolute_error", predictions, targets, site);
+  if (detail::is_narrow(predictions))
+    return cast(mean_absolute_error(detail::wide(predictions, site),
+                                    wide(targets, predictions, site), site),
+                predictions.dtype(), site);
   return mean(abs(sub(predictions, targets, site), site), MeanOptions{}, site);
 }
 
@@ -125,6 +132,10 @@ Output hinge(Output logits, const Operand& labels, Site site) {
     return number_beside(logits, value, "hinge: `logits`", site);
   };
   check_pairs("hinge", logits, labels, site);
+  check_given("hinge: `logits`", logits, site);
+  if (detail::is_narrow(logits))
+    return cast(hinge(detail::wide(logits, site), wide(labels, logits, site), site), logits.dtype(),
+                site);
   const Output sign =
       sub(mul(labels.beside(logits, site), number(2), site), number(1), site);  // -1 or 1
   return relu(sub(number(1), mul(sign, logits, site), site), site);
@@ -178,6 +189,12 @@ Output triplet_margin(Output anchor, Output positive, Output negative, double ma
             fmt::format("triplet_margin: `margin` is finite and not below 0, not {}", margin))
             .at(site));
   check_given("triplet_margin: `anchor`", anchor, site);
+  check_given("triplet_margin: `positive`", positive, site);
+  check_given("triplet_margin: `negative`", negative, site);
+  if (detail::is_narrow(anchor))
+    return cast(triplet_margin(detail::wide(anchor, site), detail::wide(positive, site),
+                               detail::wide(negative, site), margin, site),
+                anchor.dtype(), site);
   const auto distance = [&](const Output& other) {
     return norm(sub(anchor, other, site), {.axes = {-1}}, site);
   };

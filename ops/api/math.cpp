@@ -115,6 +115,8 @@ Output logaddexp(const Operand& a, const Operand& b, Site site) {
   const Output x = value_beside(a, {&a, &b}, site), y = value_beside(b, {&a, &b}, site);
   check_given("logaddexp: `a`", x, site);
   check_given("logaddexp: `b`", y, site);
+  if (detail::is_narrow(x))
+    return cast(logaddexp(detail::wide(x, site), detail::wide(y, site), site), x.dtype(), site);
   // The larger one is chosen, not computed by maximum() and abs(), which have no second derivative
   // where both are equal.
   const Output first = greater_equal(x, y, site);
@@ -256,16 +258,17 @@ Output dropout(Output x, double rate, Site site) {
   if (!(rate >= 0 && rate < 1))
     throw Error(invalid_argument("dropout: the rate must be in [0, 1)").at(site));
   check_given("dropout: x", x, site);
-  // Of f16 and bf16 it draws f32: these are too few numbers for a rate. A shape that is not known
-  // is looked at when the step runs.
-  const DType dtype = detail::wide(x.dtype());
+  // Of f16 and bf16 it draws f32, and scales in f32: these are too few numbers for a rate, and for
+  // the scale. A shape that is not known is looked at when the step runs.
+  const DType dtype = x.dtype();
+  x = detail::wide(x, site);
   const Output draw = x.shape().fully_known()
-                          ? random_uniform(x.graph(), x.shape(), {.dtype = dtype}, site)
-                          : random_uniform_like(detail::wide(x, site), {}, site);
+                          ? random_uniform(x.graph(), x.shape(), {.dtype = x.dtype()}, site)
+                          : random_uniform_like(x, {}, site);
   // Chosen, not multiplied by 0: what is dropped may be an infinity.
   const Output kept =
       select(Operand(draw, site) >= Operand(rate, site), x, Operand(0.0, site).beside(x), site);
-  return Operand(kept, site) * Operand(1 / (1 - rate), site);
+  return detail::narrow(Operand(kept, site) * Operand(1 / (1 - rate), site), dtype, site);
 }
 
 }  // namespace troupe

@@ -2,6 +2,10 @@
 // f32 and rounded once.
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <functional>
+#include <map>
+
 #include "ops/api.hpp"
 #include "tests/ops/api_interpreter.hpp"
 
@@ -25,6 +29,12 @@ Tensor filled(std::int64_t n) {
 Output narrow_ones(Graph& g, std::int64_t n, DType dtype) {
   return cast(ones(g, {n}, DType::f32), dtype);
 }
+// f32 [50,4].
+Output waves(Graph& g, int first) {
+  std::vector<float> values;
+  for (int i = 0; i < 200; ++i) values.push_back(3 * std::sin(float(first + i * i)));
+  return constant(g, Tensor::of<float>(Shape{50, 4}, values));
+}
 
 }  // namespace
 
@@ -43,6 +53,45 @@ TEST_CASE("dropout of few numbers keeps the mean, and not everything is dropped"
         const double wanted = (1 - rate) * double(kMany);
         CHECK(std::abs(kept - wanted) < 5 * std::sqrt(wanted));
       }
+}
+
+TEST_CASE("what the API makes of several ops is rounded once in f16 and bf16") {
+  using Made = std::function<Output(const Output&, const Output&)>;
+  const std::map<std::string, Made> all = {
+      {"mish", [](const Output& x, const Output&) { return mish(x); }},
+      {"hard_swish", [](const Output& x, const Output&) { return hard_swish(x); }},
+      {"hard_sigmoid", [](const Output& x, const Output&) { return hard_sigmoid(x); }},
+      {"glu", [](const Output& x, const Output&) { return glu(x); }},
+      {"logaddexp", [](const Output& x, const Output& y) { return logaddexp(x, y); }},
+      {"sigmoid_cross_entropy",
+       [](const Output& x, const Output& y) { return sigmoid_cross_entropy(x, y); }},
+      {"hinge", [](const Output& x, const Output& y) { return hinge(x, y); }},
+      {"mean_absolute_error",
+       [](const Output& x, const Output& y) { return mean_absolute_error(x, y); }},
+      {"triplet_margin",
+       [](const Output& x, const Output& y) { return triplet_margin(x, y, reverse(x)); }},
+  };
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const auto& [name, f] : all) {
+      INFO(name << " of " << dtype_name(dtype));
+      Graph g;
+      const Output x = cast(waves(g, 1), dtype), y = cast(waves(g, 5), dtype);
+      const Output once = cast(f(cast<float>(x), cast<float>(y)), dtype);
+      CHECK(f(x, y).dtype() == dtype);
+      CHECK(numbers(g, f(x, y)) == numbers(g, once));
+    }
+}
+
+TEST_CASE("dropout of f16 and bf16 scales in f32 and rounds once") {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    CAPTURE(dtype_name(dtype));
+    Graph g;
+    const Output x = cast(waves(g, 2), dtype);
+    const std::vector<float> y = numbers(g, dropout(x, 0.3)),
+                             want = numbers(g, cast(cast<float>(x) * (1 / 0.7), dtype));
+    for (std::size_t i = 0; i < y.size(); ++i)
+      if (y[i] != 0) CHECK(y[i] == want[i]);
+  }
 }
 
 TEST_CASE("gradients of products that leave the range of f16 on their way are in it") {
