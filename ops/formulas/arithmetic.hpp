@@ -67,7 +67,9 @@ struct FloorDiv {
   template <class T>
   constexpr T operator()(T a, T b) const {
     if constexpr (!std::is_integral_v<T>) {
-      return std::floor(a / b);
+      // a / b may have been rounded up to an integer: q b is beyond a then, by what fma knows.
+      const T q = std::floor(a / b), past = std::fma(q, b, -a);
+      return (b > 0 ? past > 0 : past < 0) ? q - 1 : q;
     } else {
       T q = Div{}(a, b);
       bool below = std::is_signed_v<T> && b != T(-1) && a % b != 0 && (a < 0) != (b < 0);

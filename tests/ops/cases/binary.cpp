@@ -55,6 +55,11 @@ const AddCases values([] {
        .want = {i32({1}, {INT32_MIN})}},
       {.op = "FloorDiv", .inputs = {a, b}, .want = {i32({4}, {3, -4, -4, 3})}},
       {.op = "FloorDiv", .inputs = {x, y}, .want = {f64({4}, {3, -4, -4, 3})}},
+      // 1 / 0.1 is rounded up to 10, and 0.1 is a little more than a tenth.
+      {.op = "FloorDiv",
+       .inputs = {f64({8}, {1, 0.3, -1, 6, 1, -1e-200, kInf, 1}),
+                  f64({8}, {0.1, 0.1, 0.1, 0.1, -0.1, 1e200, 2, 0})},
+       .want = {f64({8}, {9, 2, -10, 59, -10, -1, kInf, kInf})}},
       {.op = "Mod", .inputs = {a, b}, .want = {i32({4}, {1, 1, -1, -1})}},
       {.op = "Mod", .inputs = {x, y}, .want = {f64({4}, {1, 1, -1, -1})}},
       {.op = "Pow",

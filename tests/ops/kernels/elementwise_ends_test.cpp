@@ -142,7 +142,7 @@ const std::map<std::string, Row>& rows() {
 const std::map<std::string, std::string> kOthers = {
     {"Complex", "it moves elements"},
     {"Digamma", "it is a difference near its zeros, whose digits are lost"},
-    {"FloorDiv", "its quotient is rounded before it is floored"},
+    {"FloorDiv", "a large quotient is rounded before it is floored"},
     {"Huber", "its difference may overflow where the loss does not"},
     {"Polygamma", "its attribute n has no default"},
     {"PowGradBase", "its exponent b - 1 is rounded"},

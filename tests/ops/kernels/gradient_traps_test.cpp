@@ -51,6 +51,15 @@ TEST_CASE("a power at base 0 has a gradient without NaN") {
   CHECK(d[1].data<double>()[2] == doctest::Approx(std::log(2)));
 }
 
+TEST_CASE("the slope of a remainder is the quotient that it was computed with") {
+  const Tensor a = f64({4}, {1, 6, 7, -1}), b = f64({4}, {0.1, 0.1, 2, 0.1});
+  const Tensor y = run("Mod", {a, b})[0], db = slopes("Mod", {a, b})[1];
+  CHECK(Tensor::same(db, f64({4}, {-9, -59, -3, 10})));
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK(y.data<double>()[i] ==
+          doctest::Approx(a.data<double>()[i] + db.data<double>()[i] * b.data<double>()[i]));
+}
+
 TEST_CASE("the square root at 0 has an infinite slope, the absolute value none") {
   CHECK(slopes("Sqrt", {f64({1}, {0})})[0].item<double>() == HUGE_VAL);
   CHECK(slopes("Abs", {f64({1}, {0})})[0].item<double>() == 0);
