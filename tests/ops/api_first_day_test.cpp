@@ -241,6 +241,15 @@ TEST_CASE("short forms: argmin, range, %, numbers of segments, logaddexp") {
   check_near(computed(g, logaddexp(vector(g, {0}), 0)), {std::log(2.0)});
 }
 
+TEST_CASE("a bound that is taken keeps an infinite slope behind it from what it bounds") {
+  Graph g;
+  const Output x = vector(g, {-1, 0, 4, -kInf});
+  check_near(slopes(g, sqrt(maximum(x, 0)), x), {0, kInf, 0.25, 0});
+  check_near(slopes(g, sqrt(maximum(0, x)), x), {0, kInf, 0.25, 0});
+  check_near(slopes(g, sqrt(1 - minimum(1 - x, 1)), x), {0, kInf, 0.25, 0});
+  check_near(slopes(g, log(clip_by_value(x, 0, 9)), x), {0, kInf, 0.25, 0});
+}
+
 TEST_CASE("logaddexp of equal values has its first and second derivatives") {
   Graph g;
   const Output a = vector(g, {1, 0, -3, 1}), b = vector(g, {1, 0, -3, 2});

@@ -135,13 +135,16 @@ std::vector<Output> squared_difference_grad(GradContext& c) {
   Output da = c.g.add("Mul", {c.dy[0], c.g.add("Add", {d, d})});
   return to_inputs(c, da, c.g.add("Neg", {da}));
 }
-// Equal values share the gradient equally, as every maximum of Max does.
+// Equal values share the gradient equally, as every maximum of Max does. Chosen, not multiplied by
+// 0 and 1: behind sqrt(maximum(x, 0)) the gradient is infinite where x has none. A NaN is given to
+// b.
 std::vector<Output> extremum_grad(GradContext& c, std::string_view first_wins) {
-  Output tie = c.g.add("Cast", {c.g.add("Equal", {c.x[0], c.x[1]})}, {{"to", c.x[0].dtype()}});
-  Output wins = c.g.add("Cast", {c.g.add(first_wins, {c.x[0], c.x[1]})}, {{"to", c.x[0].dtype()}});
-  Output share = c.g.add("Add", {wins, c.g.add("Mul", {tie, scalar_like(c.x[0], 0.5)})});
-  Output da = c.g.add("Mul", {c.dy[0], share});
-  return to_inputs(c, da, c.g.add("Sub", {c.dy[0], da}));
+  const Output dy = c.dy[0], zero = scalar_like(dy, 0);
+  const Output wins = c.g.add(first_wins, {c.x[0], c.x[1]});
+  const Output tie = c.g.add("Equal", {c.x[0], c.x[1]});
+  const Output half = multiply(dy, scalar_like(dy, 0.5));
+  return to_inputs(c, where(wins, dy, where(tie, half, zero)),
+                   where(wins, zero, where(tie, half, dy)));
 }
 std::vector<Output> maximum_grad(GradContext& c) { return extremum_grad(c, "Greater"); }
 std::vector<Output> minimum_grad(GradContext& c) { return extremum_grad(c, "Less"); }
