@@ -239,7 +239,6 @@ Status Session::try_init(const InitOptions& options) {
   for (NodeId node : core_->graph.initializers())
     if (node >= core_->graph.def().nodes.size() || core_->graph.node(node).inputs.empty())
       return invalid_argument("an initializer is no node of the graph that assigns a variable");
-  std::lock_guard not_amid_rounds(core_->doing_once);
   std::lock_guard lock(core_->initialising);
   std::vector<Initializer> assigned = initializers_of(core_->graph);
   if (!options.reset) {
@@ -299,7 +298,7 @@ Expected<WrittenState> PendingState::try_get() {
 Expected<PendingState> Session::start_state(const std::string& folder, const std::string& token,
                                             bool refuse_nan) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::start_state"));
-  std::lock_guard not_amid_once(core_->doing_once);
+  const std::scoped_lock whole(core_->doing_once, core_->initialising);
   PendingState pending;
   pending.state_ = std::make_shared<PendingState::State>();
   PendingState::State& s = *pending.state_;
@@ -357,7 +356,7 @@ Expected<PendingState> Session::start_state(const std::string& folder, const std
 
 Expected<JobState> Session::try_state(const StateOptions& options) {
   TROUPE_TRY(may_ask_graph(*core_, "Session::try_state"));
-  std::lock_guard not_amid_once(core_->doing_once);
+  const std::scoped_lock whole(core_->doing_once, core_->initialising);
   std::vector<NamedHandle> resources;
   if (options.resources) resources = other_resources(core_->graph);
   TROUPE_TRY(const auto variables, state_reads(core_->graph));
@@ -589,7 +588,6 @@ Status Session::try_restore(const std::string& path, const RestoreFileOptions& o
     return run_single(core_, std::move(step), std::move(fed), RunFor::program).status();
   };
   if (!options.init_others) return run(std::move(request), std::move(feeds));
-  std::lock_guard not_amid_rounds(core_->doing_once);
   std::lock_guard lock(core_->initialising);
   TROUPE_TRY(const auto missing, without_value(core_, others(core_->graph, *values)));
   const auto rounds = in_rounds(core_->graph, missing, keys_of(core_->graph, *values));

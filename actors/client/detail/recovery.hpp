@@ -41,7 +41,7 @@ Expected<T> taken_alone(const std::shared_ptr<SessionCore>& shared,
   for (;;) {
     std::uint64_t generation = 0;
     const auto alone = [&]() -> Expected<T> {
-      std::lock_guard not_amid_once(core.doing_once);  // once() starts runs
+      const std::scoped_lock whole(core.doing_once, core.initialising);  // both start runs
       const Alone nobody_else(core);
       if (!core.failed.ok()) return core.failed;
       generation = core.generation;

@@ -63,10 +63,12 @@ struct SessionCore {
   Shipped shipped;
   std::map<std::string, CompileRequest> assignments;  // by the variables' names, dtypes and shapes
   GraphMarks marks;                                   // of the client's graph
-  std::vector<GraphMark> awaited;        // of the restored graph: for nodes that are still to come
-  std::recursive_mutex doing_once;       // held in once() and init(): no state is saved meanwhile
+  std::vector<GraphMark> awaited;  // of the restored graph: for nodes that are still to come
+  // Held in once(), and from checking variables to assigning them. Who saves the state takes both
+  // at once: so neither waits for the other, and init() may be called while another thread is in
+  // once() and waits for what comes after it.
+  std::recursive_mutex doing_once, initialising;
   std::atomic<std::thread::id> once_by;  // the thread in once(); none: nobody is
-  std::mutex initialising;               // held from checking variables to assigning them
   std::atomic<bool> any_run{false};      // if false, no variable has a value
   bool tracing = false;
   std::mutex numbers_mutex;

@@ -315,6 +315,24 @@ TEST_CASE("no state is saved in the midst of what is done once") {
   CHECK(seen.committed == 3);
 }
 
+// What is done once may wait for it: for a thread that it begins, or for who fills a queue.
+TEST_CASE("a thread may initialise while another one does something once") {
+  const TemporaryDir dir;
+  Noted program;
+  Session& s = *program.session;
+  s.init();
+  s.save(dir.path("w.safetensors"), {program.w});
+  const Variable later = variable(program.g, "later", constant(program.g, 7.f));
+  const Output value = later + 0.f;
+  s.once("two threads", [&] {
+    std::thread([&] { s.init(); }).join();
+    std::thread([&] {
+      s.restore(dir.path("w.safetensors"), {.only = {program.w}, .init_others = true});
+    }).join();
+  });
+  CHECK(s.run({value})[0].item<float>() == 7);
+}
+
 TEST_CASE("notes are bytes, up to 64 KiB of them") {
   Noted program;
   Session& s = *program.session;
