@@ -66,11 +66,17 @@ Status end_session(SessionCore& core) {
   core.log.broke("the session is closed");  // drops its steps, which own the session
   Status status;
   if (core.master) status = ask_master(core, CloseSession{core.id, nullptr}).status;
-  std::unique_lock nobody_sends(core.sending);
+  std::unique_ptr<Runtime> old;
+  std::unique_lock<std::shared_mutex> nobody_sends;
+  {
+    std::lock_guard pointer(core.runtime_mutex);  // the control socket may be looking at it
+    nobody_sends = std::unique_lock(core.sending);
+    old = std::move(core.runtime);
+  }
   if (core.calls->fault().ok())
-    core.runtime.reset();
+    old.reset();
   else
-    Runtime::abandon(std::move(core.runtime), core.residents != nullptr);
+    Runtime::abandon(std::move(old), core.residents != nullptr);
   if (core.residents) core.residents->forget(core.resident);
   core.durable.ended(session_closed());
   if (core.calls->fault().ok() && core.failed.ok())
