@@ -59,10 +59,17 @@ void enter(const Step& step, const std::vector<Tensor>& feeds, const RunOptions&
       step.files);
 }
 
-DurableRuns::Clock::time_point deadline_of(const RunOptions& options) {
-  using Clock = DurableRuns::Clock;
+using Clock = DurableRuns::Clock;
+
+// When a run that begins now has to be over.
+Clock::time_point deadline_of(const RunOptions& options) {
   if (!options.timeout || *options.timeout >= kLongest) return Clock::time_point::max();
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(*options.timeout);
+}
+std::chrono::nanoseconds left_until(Clock::time_point until) {
+  if (until == Clock::time_point::max()) return kNever;
+  return std::max(std::chrono::nanoseconds(0),
+                  std::chrono::duration_cast<std::chrono::nanoseconds>(until - Clock::now()));
 }
 
 // Delays the answer until a checkpoint contains the run: the client waits for another Call than the
@@ -91,14 +98,17 @@ void hold_back(Run& run, DurableRuns::Clock::time_point until) {
 
 void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& options, Run& run,
            LentThread* waiter) {
+  const Clock::time_point until = deadline_of(options);
+  const auto too_late = [] {
+    return deadline_exceeded("the run's timeout had passed before it began");
+  };
   run.core = step.core;
   Status status = check_feeds(step.feeds, feeds);
   if (status.ok() && options.durable) status = run.core->durable.available();
   if (status.ok() && options.durable && run.core->once_by.load() == std::this_thread::get_id())
     status = failed_precondition(
         "a durable run in Session::once would wait for a checkpoint, which waits for once()");
-  if (status.ok() && options.timeout && options.timeout->count() <= 0)
-    status = deadline_exceeded("the run's timeout had passed before it began");
+  if (status.ok() && options.timeout && options.timeout->count() <= 0) status = too_late();
   if (status.ok() && options.note) status = check_note(*options.note);
   if (!status.ok()) {
     run.call = std::make_shared<Call>();
@@ -107,6 +117,11 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   SessionCore& core = *step.core;
   std::shared_lock<std::shared_mutex> open;
   if (is_logged(core)) open = std::shared_lock(core.gate);
+  const std::chrono::nanoseconds left = left_until(until);
+  if (left.count() == 0) {  // while the session kept its state, or replaced what was lost
+    run.call = std::make_shared<Call>();
+    return refuse(*run.call, too_late());
+  }
   if (step.generation != core.generation || !core.failed.ok()) {  // of a lost runtime
     run.call = std::make_shared<Call>();
     CallResult result;
@@ -125,7 +140,7 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   if (waiter) waiter->wait_for(burst_name(run.id));
   message.run = run.id;
   message.compiled = step.id.load();
-  message.timeout = options.timeout && *options.timeout < kLongest ? *options.timeout : kNever;
+  message.timeout = left;
   message.with_place = step.with_place;
   message.on_nan = options.on_nan;
   message.commit = options.commit;
@@ -134,7 +149,7 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
   run.call = attach_call(core, message);
   if (run.call->done()) return;
   enter(step, feeds, options, run);
-  if (options.durable) hold_back(run, deadline_of(options));
+  if (options.durable) hold_back(run, until);
   message.feeds = std::move(feeds);
   to_master(core, std::move(message),
             [](const MasterActor& master, RunStep& m) { send_inline(master, std::move(m)); });
@@ -166,13 +181,15 @@ namespace {
 // was lost: then the commit may be lost, too, and is made again from the log.
 Status run_in_this_runtime(Step& step, const std::vector<Tensor>& feeds, const RunOptions& options,
                            CallResult& answer, CommitNumber& committed) {
+  const Clock::time_point until = deadline_of(options);
+  std::optional<RunOptions> rest;  // of a second try: also compiling takes time
   for (int tries = 0;; ++tries) {
     CompiledId used = step.id.load();
     Run run;
     // A run with a timeout must be able to return while a kernel still computes.
     std::optional<LentThread> here;
     if (!options.timeout) here.emplace();
-    start(step, feeds, options, run, here ? &*here : nullptr);
+    start(step, feeds, rest ? *rest : options, run, here ? &*here : nullptr);
     const bool waited = here && here->work([&] { return run.call->done(); });
     CallResult& result = run.wait(!waited);
     committed = result.status.code() == Code::unavailable ? 0 : result.committed;
@@ -184,6 +201,7 @@ Status run_in_this_runtime(Step& step, const std::vector<Tensor>& feeds, const R
     // If many steps are compiled, the least recently used are unloaded: compile it again.
     if (tries > 0 || !result.unloaded) return result.status;
     TROUPE_TRY(compile_anew(step, used));
+    if (until != Clock::time_point::max()) (rest = options)->timeout = left_until(until);
   }
 }
 
@@ -210,7 +228,6 @@ Status compile_first(Step& step,
 
 Status run_to_end(Step& step, const std::vector<Tensor>& feeds, const RunOptions& options,
                   CallResult& answer) {
-  using Clock = std::chrono::steady_clock;
   CommitNumber committed = 0;
   if (!options.timeout || options.timeout->count() <= 0 || *options.timeout >= kLongest)
     return in_some_runtime(

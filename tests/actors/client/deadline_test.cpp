@@ -1,8 +1,11 @@
 // Deadlines of runs, wherever the run is when one passes.
 #include <doctest/doctest.h>
 
+#include <memory>
+#include <optional>
 #include <thread>
 
+#include "actors/client/detail/recovery.hpp"
 #include "tests/actors/support/busy_lane.hpp"
 #include "tests/actors/support/sessions.hpp"
 
@@ -131,6 +134,21 @@ TEST_CASE("a deadline that has passed already, or is far off, is one") {
     for (auto timeout : {std::chrono::nanoseconds(1h), std::chrono::nanoseconds::max()})
       CHECK(step.run({Tensor::scalar(2.0f)}, within(timeout))[0].item<float>() == -2);
   }
+}
+
+TEST_CASE("what a run waits for while the session keeps its state is a part of its time") {
+  Graph g;
+  Cluster cluster;
+  cluster.workers = 1;
+  const auto core = std::make_shared<detail::SessionCore>(g, cluster, nullptr);  // not started
+  const auto step = std::make_shared<detail::Step>();
+  step->core = core;
+  detail::Run run;
+  std::optional<detail::Alone> keeps(*core);
+  std::thread client([&] { detail::start(*step, {}, within(1ns), run); });
+  keeps.reset();
+  client.join();
+  says(run.wait().status, Code::deadline_exceeded, "had passed before it began");
 }
 
 TEST_CASE("deadlines of many runs at once end each of them, and no other") {
