@@ -1,6 +1,8 @@
 #include "ops/data/record_writer.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -26,6 +28,26 @@ Status write_error(const std::string& path, const char* what, int error) {
   const std::string text = std::string("cannot ") + what + " '" + path + "': " + strerror(error);
   if (error == ENOENT || error == ENOTDIR) return not_found(text);
   return error == ENOSPC || error == EDQUOT ? resource_exhausted(text) : failed_precondition(text);
+}
+
+// A new file there, or what a killed process left, emptied. It is locked until it is closed, since
+// of two writers each would write over what the other one has; not where there are no locks.
+Expected<Descriptor> open_part(const std::string& part) {
+  for (;;) {
+    Descriptor file(::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
+    if (!file) return write_error(part, "make", errno);
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      return failed_precondition("somebody else writes '" + part + "' now");
+    // Another writer may have renamed or removed it before it was locked here.
+    struct stat mine {
+    }, there{};
+    if (::fstat(file.get(), &mine) != 0) return write_error(part, "look at", errno);
+    if (::stat(part.c_str(), &there) != 0 || mine.st_ino != there.st_ino ||
+        mine.st_dev != there.st_dev)
+      continue;
+    if (::ftruncate(file.get(), 0) != 0) return write_error(part, "empty", errno);
+    return file;
+  }
 }
 
 }  // namespace
@@ -104,9 +126,9 @@ struct RecordWriter::State {
     }
     TROUPE_TRY(flush());
     if (::fsync(file.get()) != 0) return write_error(part, "write", errno);
-    file.reset();
     if (std::rename(part.c_str(), path.c_str()) != 0) return write_error(path, "make", errno);
     done = true;
+    file.reset();  // and its lock, now that nobody else finds it under that name
     return ok_status();
   }
 };
@@ -120,10 +142,7 @@ Expected<RecordWriter> RecordWriter::create(const std::string& path, Packing pac
   if (packing == Packing::detect)
     return invalid_argument("records are written packed by gzip, by zlib or not at all");
   TROUPE_TRY(check_path(path));
-  const std::string part = path + ".part";
-  Descriptor file(
-      ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666));
-  if (!file) return write_error(part, "make", errno);
+  TROUPE_TRY(Descriptor file, open_part(path + ".part"));
   auto state = std::make_unique<State>(path, std::move(file));
   if (packing != Packing::none) {
     const int bits = packing == Packing::gzip ? 15 + 16 : 15;

@@ -18,7 +18,8 @@ namespace troupe::data {
 class RecordWriter {
  public:
   // invalid_argument for Packing::detect; not_found or failed_precondition if the file cannot be
-  // created. The constructor throws Error instead.
+  // created, or another writer, of any process, writes it now. The constructor throws Error
+  // instead.
   static Expected<RecordWriter> create(const std::string& path, Packing packing = Packing::none);
   explicit RecordWriter(const std::string& path, Packing packing = Packing::none)
       : RecordWriter(value_or_throw(create(path, packing))) {}

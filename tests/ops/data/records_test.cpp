@@ -122,6 +122,25 @@ TEST_CASE("a writer that is not finished leaves nothing behind") {
   CHECK_THROWS_AS(data::RecordWriter(files.path("absent/a")), Error);
 }
 
+// Both would write into one file, which then has the name of a whole one.
+TEST_CASE("a file of records has one writer at a time") {
+  const DataDirectory files;
+  const std::string path = files.path("a.tfrecord");
+  files.write("a.tfrecord.part", std::string(1000, 'x'));  // of a killed process
+  data::RecordWriter writer(path);
+  REQUIRE(writer.write("first").ok());
+  const Status other = data::RecordWriter::create(path).status();
+  CHECK(other.code() == Code::failed_precondition);
+  CHECK_MESSAGE(other.message().find("somebody else writes") != std::string::npos, other.text());
+  REQUIRE(writer.finish().ok());
+  CHECK(slurp(path) == framed("first"));
+  data::RecordWriter again(path);  // the finished one holds nothing
+  REQUIRE(again.write("second").ok());
+  CHECK(slurp(path) == framed("first"));
+  REQUIRE(again.finish().ok());
+  CHECK(slurp(path) == framed("second"));
+}
+
 TEST_CASE("a plain file that begins as a packed one does is read as a plain one") {
   const DataDirectory files;
   const std::string gzipped(0x08'8b1f, 'a');  // its length is 1f 8b 08 00 ...
