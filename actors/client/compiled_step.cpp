@@ -119,6 +119,7 @@ Status CompiledStep::try_load() const {
 
 PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& options) const {
   if (!state_) throw Error(no_step());
+  throw_if_error(in_its_process(*state_->core, "CompiledStep::start"));
   if (state_->generation != state_->core->generation &&
       may_wait(*state_->core, "CompiledStep::start").ok())
     throw_if_error(compile_anew(*state_, state_->id));

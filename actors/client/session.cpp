@@ -187,14 +187,19 @@ GraphBuilder& Session::graph() {
 }
 
 // On a thread that must not wait (the session is owned by an event-based actor or a callback),
-// another thread closes it.
+// another thread closes it. In a forked process nobody can, and it stays: to free it is to wait for
+// threads that are not there.
 Session::~Session() {
-  if (may_wait(*core_, "Session::~Session").ok())
+  if (!in_its_process(*core_, "Session::~Session").ok()) {
+    static auto* const left = new std::vector<std::shared_ptr<SessionCore>>;
+    left->push_back(std::move(core_));
+  } else if (may_wait(*core_, "Session::~Session").ok()) {
     (void)end_session(*core_);
-  else if (core_->residents)
+  } else if (core_->residents) {
     core_->residents->aside([core = core_] { (void)end_session(*core); });
-  else
+  } else {
     std::thread([core = core_] { (void)end_session(*core); }).detach();
+  }
 }
 
 Expected<CompiledStep> Session::try_compile(const std::vector<Output>& fetches,

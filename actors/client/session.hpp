@@ -142,6 +142,9 @@ struct SaveJobOptions {
 // closed, and when an actor system ends while actors of failed sessions do not. An exception of a
 // kernel that a compute thread runs, and a broken invariant, end the process by SIGABRT.
 //
+// A process that is forked from the session's has none of its threads: what waits for the session
+// answers failed_precondition there, start() throws it, and the destructor does nothing.
+//
 // An Error that no one catches ends a program that has made a session with exit code 75 if a part
 // of the job was lost (unavailable, aborted), else 1, and is printed (core/uncaught.hpp).
 //

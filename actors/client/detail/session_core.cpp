@@ -10,7 +10,16 @@
 
 namespace troupe::detail {
 
+Status in_its_process(const SessionCore& core, std::string_view method) {
+  if (core.process == getpid()) return ok_status();
+  return failed_precondition(
+      fmt::format("{} was called in process {}, which was forked from that of the session, {}, and "
+                  "has none of its threads: make a session after the fork",
+                  method, getpid(), core.process));
+}
+
 Status may_wait(const SessionCore& core, std::string_view method) {
+  TROUPE_TRY(in_its_process(core, method));
   if (detail::Callbacks::here())
     return failed_precondition(
         fmt::format("{} was called in a callback of PendingRun::then or Session::watch, on a "

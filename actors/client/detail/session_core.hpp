@@ -2,6 +2,9 @@
 // master.
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <caf/send.hpp>
 #include <chrono>
@@ -76,6 +79,7 @@ struct SessionCore {
 
   Runtime::Hooks told = {};
   caf::actor_system* const system;  // of the program; null: the runtime has its own
+  const pid_t process = getpid();   // which has its threads
   const bool logs;                  // it can replace its workers
   std::atomic<bool> keeps{false};   // Session::keep was called
   std::shared_mutex gate;  // shared: starts a run or moves the place; exclusive: keeps the state
@@ -106,6 +110,8 @@ struct SessionCore {
         logs(cluster.workers > 0 || cluster.wait_for > 0) {}
 };
 
+// failed_precondition in a process that was forked from the session's, where its threads are not.
+Status in_its_process(const SessionCore& core, std::string_view method);
 // Whether `method`, which waits for the runtime's actors, may be called on this thread.
 Status may_wait(const SessionCore& core, std::string_view method);
 // The client owns the graph, and may destroy it before the session.

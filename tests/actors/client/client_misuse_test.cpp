@@ -1,7 +1,10 @@
 // What a client can do wrong with sessions, steps and runs: an Error or a Status, never a crash.
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <memory>
+#include <optional>
 
 #include "actors/client/session.hpp"
 #include "ops/api.hpp"
@@ -146,6 +149,39 @@ TEST_CASE("a timeout that has passed ends a run at once, and none is the default
   CHECK(step.run({}, {.timeout = 1h})[0].item<float>() == 3);
   CHECK(step.run({}, {.timeout = std::chrono::nanoseconds::max()})[0].item<float>() == 4);
   CHECK(step.try_run({Tensor()}, kPassed).status().code() == Code::invalid_argument);
+}
+
+// Its threads stay behind: whoever waits for them would wait for ever.
+TEST_CASE("in a forked process a session says that it is none of its own, and can be left") {
+  Graph g;
+  const Variable w = variable(g, "w", Tensor::scalar(1.0f));
+  std::optional<Session> s(std::in_place, g, Cluster{.threads = 2});
+  s->init();
+  CompiledStep step = s->compile({w + 1.0f});
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    const auto refused = [](const Status& status) {
+      return status.code() == Code::failed_precondition &&
+             status.message().find("forked") != std::string::npos;
+    };
+    bool all = refused(step.try_run().status()) && refused(s->try_init()) &&
+               refused(s->try_run({w}).status()) && refused(s->try_close());
+    try {
+      (void)step.start();
+      all = false;
+    } catch (const Error& error) {
+      all = all && refused(error.status());
+    }
+    step = {};
+    s.reset();
+    _exit(all ? 0 : 1);
+  }
+  REQUIRE(child > 0);
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(step.run()[0].item<float>() == 2);
 }
 
 TEST_CASE("a line that adds nodes for every run is named once") {
