@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <thread>
 
@@ -41,7 +42,18 @@ Expected<T> taken_alone(const std::shared_ptr<SessionCore>& shared,
   for (;;) {
     std::uint64_t generation = 0;
     const auto alone = [&]() -> Expected<T> {
-      const std::scoped_lock whole(core.doing_once, core.initialising);  // both start runs
+      // Both locks are held by who starts runs. A callback may wait for a lock of the program whose
+      // holder waits for one of these, and once() for a callback: so nobody waits here for
+      // callbacks while it has a lock, nor for a lock while it holds callbacks back.
+      std::optional<CallbacksHeld> later;
+      std::unique_lock once(core.doing_once, std::defer_lock);
+      std::unique_lock initialising(core.initialising, std::defer_lock);
+      for (;;) {
+        later.emplace(core.callbacks);
+        if (std::try_lock(once, initialising) == -1) break;
+        later.reset();
+        const std::scoped_lock my_turn(once, initialising);
+      }
       const Alone nobody_else(core);
       if (!core.failed.ok()) return core.failed;
       generation = core.generation;

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "actors/client/detail/recovery.hpp"
 #include "apps/troupe.hpp"
 #include "tests/actors/support/sessions.hpp"
 
@@ -55,6 +56,30 @@ TEST_CASE("runs that callbacks start go on while another thread keeps the state"
   chain->go();
   while (over.wait_for(std::chrono::seconds(0)) != std::future_status::ready) c.session->keep();
   CHECK(over.get().ok());
+}
+
+// It may wait for a lock of the program, whose holder waits to initialise or for once().
+TEST_CASE("a callback that was held back while the state was kept finds nothing locked") {
+  Graph g;
+  const auto core = std::make_shared<detail::SessionCore>(g, Cluster{}, nullptr);  // not started
+  bool called = false, locked = false;
+  const auto look = [&] {
+    called = true;
+    std::thread([&] {
+      std::unique_lock once(core->doing_once, std::try_to_lock);
+      std::unique_lock initialising(core->initialising, std::try_to_lock);
+      locked = !once || !initialising;
+    }).join();
+  };
+  const auto taken = detail::taken_alone<int>(core, [&](bool quiet) -> Expected<int> {
+    CHECK(quiet);
+    core->callbacks->call(look);
+    CHECK_FALSE(called);
+    return 1;
+  });
+  CHECK(taken.ok());
+  CHECK(called);
+  CHECK_FALSE(locked);
 }
 
 TEST_CASE("a callback that starts runs until one fails ends with the session") {
