@@ -327,7 +327,7 @@ Expected<std::vector<CheckpointFile>> write_shards(FileSystem& files, const std:
   return written;
 }
 
-std::string text_of(const std::vector<CheckpointFile>& shards) {
+Expected<std::string> text_of(const std::vector<CheckpointFile>& shards) {
   return detail::format_files(shards);
 }
 

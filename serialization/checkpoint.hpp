@@ -131,8 +131,9 @@ Expected<std::vector<CheckpointFile>> write_shards(
     FileSystem& files, const std::string& folder, const std::string& name,
     const std::map<std::string, Tensor>& tensors,
     std::uint64_t shard_bytes = CheckpointOptions{}.shard_bytes);
-// Converts the result of write_shards() to text and back. data_loss for any other text.
-std::string text_of(const std::vector<CheckpointFile>& shards);
+// Converts the result of write_shards() to text and back. invalid_argument for a name that is not
+// UTF-8; data_loss for any other text.
+Expected<std::string> text_of(const std::vector<CheckpointFile>& shards);
 Expected<std::vector<CheckpointFile>> parse_shards(std::string_view text);
 
 // Reads these tensors of a checkpoint's file, in this order. data_loss if one differs from the

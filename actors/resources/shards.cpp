@@ -67,7 +67,8 @@ Expected<Tensor> Shards::save(const Item& item) {
   }
   const std::string begin = fmt::format("{}-{:08x}{}", file, std::uint32_t(unique_), written_++);
   TROUPE_TRY(const auto written, write_shards(files_, folder, begin, tensors));
-  return Tensor::scalar(troupe::text_of(written));
+  TROUPE_TRY(const std::string text, troupe::text_of(written));
+  return Tensor::scalar(text);
 }
 
 Expected<std::vector<Tensor>> Shards::restore(const Item& item) const {

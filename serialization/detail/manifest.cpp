@@ -194,10 +194,12 @@ std::string tensors_sha256(const std::vector<ManifestFile>& files) {
   return sha.hex();
 }
 
-std::string format_files(const std::vector<ManifestFile>& files) {
+Expected<std::string> format_files(const std::vector<ManifestFile>& files) try {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const ManifestFile& file : files) json.push_back(to_json(file));
   return json.dump();
+} catch (const nlohmann::json::exception& e) {
+  return invalid_argument(std::string("a name of a tensor is not UTF-8: ") + e.what());
 }
 
 Expected<std::vector<ManifestFile>> parse_files(std::string_view text) try {

@@ -40,8 +40,8 @@ Expected<std::string> format_manifest(const Manifest& manifest);
 // sizes, positions of datasets are possible, and resources are unique, each with its own file.
 Expected<Manifest> parse_manifest(std::string_view text);
 
-// Only the files, as in a manifest; nlohmann::json::exception for text that is not UTF-8.
-std::string format_files(const std::vector<ManifestFile>& files);
+// Only the files, as in a manifest; invalid_argument for text that is not UTF-8.
+Expected<std::string> format_files(const std::vector<ManifestFile>& files);
 Expected<std::vector<ManifestFile>> parse_files(std::string_view text);
 
 // The value of Manifest::tensors_sha256 for these files.

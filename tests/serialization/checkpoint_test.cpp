@@ -207,7 +207,7 @@ TEST_CASE("shards of several writers become one checkpoint, whose tensors are re
         write_shards(disk(), draft->folder(), "part" + std::to_string(shards.size()), {*each});
     REQUIRE_MESSAGE(written.ok(), written.status().text());
     // As it comes from another process.
-    auto told = parse_shards(text_of(*written));
+    auto told = parse_shards(value_or_throw(text_of(*written)));
     REQUIRE_MESSAGE(told.ok(), told.status().text());
     shards.insert(shards.end(), told->begin(), told->end());
   }
@@ -266,7 +266,7 @@ TEST_CASE("a folder that is not that of the draft, and a shard that is not there
 TEST_CASE("what a writer of shards cannot have answered is refused") {
   TemporaryDir dir;
   const auto written = value_or_throw(write_shards(disk(), dir.path(), "part", data_of(6).tensors));
-  const std::string good = text_of(written);
+  const std::string good = value_or_throw(text_of(written));
   REQUIRE(parse_shards(good).ok());
   const std::pair<const char*, const char*> kWrong[] = {
       {"part-00000.safetensors", "../part.safetensors"},

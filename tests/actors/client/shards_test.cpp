@@ -117,6 +117,22 @@ TEST_CASE("a variable of an accelerator is written and read by the process that 
   }
 }
 
+// Manifests are JSON. A variable may have any name in a graph.
+TEST_CASE("a variable whose name is not UTF-8 is refused by checkpoints, and the session goes on") {
+  const TemporaryDir dir;
+  for (const Tensor& value : {Tensor::scalar(1.f), Tensor::scalar<std::string>("word")}) {
+    CAPTURE(dtype_name(value.dtype()));
+    Graph g;
+    const Variable v = variable(g, "v", value,
+                                {.shared_name = "gr\xfc"
+                                                "n"});
+    Session s(g, one_thread());
+    s.init();
+    says(s.try_save_job(dir.path("job")).status(), Code::invalid_argument, "not UTF-8");
+    CHECK(s.run({v.value()})[0].dtype() == value.dtype());
+  }
+}
+
 TEST_CASE("what a checkpoint and the graph do not have in common is named, and nothing restored") {
   const TemporaryDir dir;
   {
