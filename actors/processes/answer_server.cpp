@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <list>
 #include <map>
 #include <thread>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "actors/net/socket.hpp"
+#include "core/log.hpp"
 
 namespace troupe {
 namespace {
@@ -54,6 +56,7 @@ struct AnswerServer::State {
   void serve();
   void accept_one();
   bool move(Client& client, short events);  // false: it is over
+  std::string answer_to(const std::string& question) const;
   void answer_all();
 
   const Descriptor listening;
@@ -97,12 +100,21 @@ bool AnswerServer::State::move(Client& client, short events) {
     }
     return true;
   }
-  if (client.answer.empty()) return true;
+  if (client.answer.empty()) return false;  // there was nothing to say
   if (!(events & (POLLOUT | POLLHUP | POLLERR))) return true;
   const ssize_t n = send(client.socket, client.answer.data(), client.answer.size(), MSG_NOSIGNAL);
   if (n < 0) return errno == EAGAIN || errno == EINTR;
   client.answer.erase(0, std::size_t(n));
   return !client.answer.empty();
+}
+
+// What it throws, such as for lack of memory, ends the connections of those who asked, and not the
+// process, which has other things to do.
+std::string AnswerServer::State::answer_to(const std::string& question) const try {
+  return options.answer(question);
+} catch (const std::exception& error) {
+  TROUPE_LOG(warning, "answer_server", fmt::format("no answer: {}", error.what()));
+  return {};
 }
 
 // Those who have asked the same by now get the same.
@@ -111,7 +123,7 @@ void AnswerServer::State::answer_all() {
   for (Client& client : clients) {
     if (!client.asked || !client.answer.empty()) continue;
     auto [at, first] = known.try_emplace(client.question);
-    if (first) at->second = options.answer(client.question);
+    if (first) at->second = answer_to(client.question);
     client.answer = at->second;
     client.until = Clock::now() + kPatience;
   }

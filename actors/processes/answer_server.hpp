@@ -21,7 +21,8 @@ class AnswerServer {
     // Returns how many of the bytes received so far are the question; std::string_view::npos: more
     // have to come.
     std::function<std::size_t(std::string_view bytes)> whole;
-    // Called by the thread, once for all clients that have asked the same by then.
+    // Called by the thread, once for all clients that have asked the same by then. If it throws or
+    // says nothing, their connections are closed.
     std::function<std::string(std::string_view question)> answer;
     std::size_t most_question = 64;  // bytes that a client may send before its question is whole
   };
