@@ -65,6 +65,13 @@ Expected<Buffer> Buffer::allocate(Allocator& allocator, std::size_t bytes) {
 
 Buffer Buffer::wrap(void* data, std::size_t bytes, MemorySpace space, void (*release)(void*),
                     void* context) {
+  Buffer buffer = wrap_own(data, bytes, space, release, context);
+  buffer.block_->foreign = true;
+  return buffer;
+}
+
+Buffer Buffer::wrap_own(void* data, std::size_t bytes, MemorySpace space, void (*release)(void*),
+                        void* context) {
   auto* block = new Block;
   block->space = space;
   block->data = data;

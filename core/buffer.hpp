@@ -53,10 +53,14 @@ class Buffer {
 
   // resource_exhausted when the allocator has no memory.
   static Expected<Buffer> allocate(Allocator& allocator, std::size_t bytes);
-  // Memory that somebody else owns (a mapped file, a received message): `release(context)` is
-  // called once, from any thread, when the last reference goes.
+  // Memory that somebody else owns, such as a mapped file: it is never written in place, and never
+  // unique(). `release(context)` is called once, from any thread, when the last reference goes; the
+  // bytes must stay as they are until then, since a fetch or a variable may have them as its value.
   static Buffer wrap(void* data, std::size_t bytes, MemorySpace space, void (*release)(void*),
                      void* context);
+  // The same of memory that nobody else looks at until it is released, such as a received message.
+  static Buffer wrap_own(void* data, std::size_t bytes, MemorySpace space, void (*release)(void*),
+                         void* context);
 
   // Memory that somebody else took, which goes back to `allocator`.
   static Buffer hand_over(void* data, std::size_t bytes, Allocator& allocator);
@@ -67,10 +71,11 @@ class Buffer {
   MemorySpace space() const { return block_ ? block_->space : MemorySpace::host; }
   // Where the memory goes back to; null when it is wrapped, or there is none.
   const Allocator* allocator() const { return block_ ? block_->allocator : nullptr; }
-  bool unique() const { return holders() == 1; }
-  // References to the block, this one included; exact while all of them are the caller's.
-  std::uint32_t holders() const {
-    return block_ ? block_->refs.load(std::memory_order_acquire) : 0;
+  bool unique() const { return held_by(1); }
+  // Whether that many references, which are all the caller's, are all that there are, and the
+  // memory may be written.
+  bool held_by(std::size_t references) const {
+    return block_ && block_->refs.load(std::memory_order_acquire) == references && !block_->foreign;
   }
   friend bool operator==(const Buffer& a, const Buffer& b) { return a.block_ == b.block_; }
   // By the block; for sorted containers.
@@ -87,6 +92,7 @@ class Buffer {
     std::atomic<std::uint32_t> refs{1};
     MemorySpace space = MemorySpace::host;
     bool together = false;  // with its bytes behind it, in one piece of the allocator's
+    bool foreign = false;   // others may look at its bytes
     void* data = nullptr;
     std::size_t size = 0;
     Allocator* allocator = nullptr;    // null: wrapped

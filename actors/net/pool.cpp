@@ -79,8 +79,8 @@ Expected<Buffer> BufferPool::take(std::uint64_t bytes) {
     state_->live -= size;
     return resource_exhausted("no memory for a buffer of " + std::to_string(bytes) + " bytes");
   }
-  return Buffer::wrap(data, bytes, MemorySpace::host, &State::give_back,
-                      new State::Lease{state_, data, size});
+  return Buffer::wrap_own(data, bytes, MemorySpace::host, &State::give_back,
+                          new State::Lease{state_, data, size});
 }
 
 std::uint64_t BufferPool::kept_bytes() const {

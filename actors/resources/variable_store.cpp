@@ -321,7 +321,7 @@ std::vector<bool> VariableStore::may_take_over(const Record& record) {
     if (!own[i]) shared[&value.buffer()].push_back(i);
   }
   for (const auto& [buffer, sharers] : shared)
-    own[sharers.back()] = buffer->holders() == sharers.size();
+    own[sharers.back()] = buffer->held_by(sharers.size());
   return own;
 }
 

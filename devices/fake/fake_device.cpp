@@ -224,8 +224,8 @@ Tensor Fake::alias(const Tensor& tensor) const {
   if (!tensor.defined() || tensor.space() == MemorySpace::host) return tensor;
   const Buffer& buffer = tensor.buffer();
   return Tensor(tensor.dtype(), tensor.shape(),
-                Buffer::wrap(shared_.memory->view(buffer.data()), buffer.size(), MemorySpace::host,
-                             nullptr, nullptr),
+                Buffer::wrap_own(shared_.memory->view(buffer.data()), buffer.size(),
+                                 MemorySpace::host, nullptr, nullptr),
                 tensor.offset());
 }
 

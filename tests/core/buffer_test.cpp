@@ -108,6 +108,7 @@ TEST_CASE("wrapped memory is released once, with its context") {
         bytes, sizeof bytes, MemorySpace::host, [](void* c) { ++*static_cast<int*>(c); },
         &released);
     CHECK(a.data() == bytes);
+    CHECK_FALSE(a.unique());  // its owner may look at it
     Buffer b = a;
     a = Buffer();
     CHECK(released == 0);
@@ -115,6 +116,7 @@ TEST_CASE("wrapped memory is released once, with its context") {
   CHECK(released == 1);
   Buffer device = Buffer::wrap(bytes, 8, MemorySpace::device, nullptr, nullptr);
   CHECK(device.space() == MemorySpace::device);
+  CHECK(Buffer::wrap_own(bytes, 8, MemorySpace::host, nullptr, nullptr).unique());
 }
 
 TEST_CASE("elements are destroyed before their memory goes") {

@@ -153,6 +153,41 @@ TEST_CASE("a graph with more constants than a message may hold is refused with a
 TEST_CASE("a graph of many nodes runs on other processes") { many_nodes(10'000); }
 TEST_CASE("a graph of 100000 nodes runs on other processes [slow]") { many_nodes(100'000); }
 
+// Such as a mapped file of weights: a variable may have it as its value, until it is updated.
+TEST_CASE("memory that the program owns is read and never written") {
+  for (const std::int64_t n : {1, 64, 100'000}) {
+    CAPTURE(n);
+    Graph g;
+    const Variable v = variable(g, "v", Tensor::zeros(DType::f32, Shape{n}).value());
+    const Variable w = variable(g, "w", Tensor::zeros(DType::f32, Shape{n}).value());
+    const Output x = placeholder<float>(g, {n});
+    const Op set = node(g, "", "Assign", {v.handle(), x});
+    const Op add = group(g, {assign_add(v, ones(g, {n})), assign_add(w, ones(g, {n}))});
+    Session s(g, one_thread());
+    s.init();
+    const std::vector<float> ours(std::size_t(n), 3);
+    const auto fed = [&] {
+      return Tensor(DType::f32, Shape{n},
+                    Buffer::wrap(const_cast<float*>(ours.data()), std::size_t(n) * sizeof(float),
+                                 MemorySpace::host, nullptr, nullptr));
+    };
+    const auto adds = [&] {
+      for (int i = 0; i < 3; ++i) s.run({}, {add});
+      CHECK(s.run({v.value()})[0].data<float>()[n - 1] == 6);
+      CHECK(std::count(ours.begin(), ours.end(), 3.f) == n);
+    };
+    s.run({}, {set}, {{x, fed()}});
+    adds();
+    s.assign({{"v", fed()}});
+    adds();
+    {
+      const Tensor both = fed();
+      s.assign({{"v", both}, {"w", both}});
+    }
+    adds();
+  }
+}
+
 TEST_CASE("feeds and fetches that are many cross processes") {
   constexpr std::int64_t n = 15 * 1024;  // each below what travels on its own
   Graph g;
