@@ -58,8 +58,8 @@ struct Cluster {
   // A run in which no node has begun or ended for this long is named in a warning, with what it
   // waits for; not while it waits for a queue. 0: never.
   std::chrono::milliseconds stands_still{60'000};
-  // Polled while the session waits for its workers, on the calling thread; true: give up
-  // (cancelled).
+  // Polled while the session waits for its workers, on a thread for which the calling one waits;
+  // true: give up (cancelled). What it throws is the session's error.
   std::function<bool()> stop;
   bool soft_placement = true;
   std::vector<std::string> disabled_passes;  // "fold", "cse", or passes of the program's own

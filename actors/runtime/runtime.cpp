@@ -7,7 +7,9 @@
 #include <caf/send.hpp>
 #include <caf/thread_hook.hpp>
 #include <cfenv>
+#include <exception>
 #include <map>
+#include <new>
 #include <thread>
 
 #include "actors/master/master_actor.hpp"
@@ -181,6 +183,18 @@ Expected<std::unique_ptr<Runtime>> start_here(const Cluster& cluster, caf::actor
   return std::unique_ptr<Runtime>(std::move(runtime));
 }
 
+// The same, with what the program's own code in it (Cluster::stop, a device of its own) throws.
+Expected<std::unique_ptr<Runtime>> start_or_say(const Cluster& cluster, caf::actor_system* system,
+                                                Runtime::Hooks hooks) try {
+  return unless_no_thread([&] { return start_here(cluster, system, std::move(hooks)); });
+} catch (const Error& error) {
+  return error.status();
+} catch (const std::bad_alloc&) {
+  return resource_exhausted("no memory to start a session");
+} catch (const std::exception& error) {
+  return internal_error(fmt::format("starting a session threw: {}", error.what()));
+}
+
 }  // namespace
 
 // A thread that makes a system, or spawns in it, keeps a reference to the system's logger until it
@@ -194,9 +208,7 @@ Expected<std::unique_ptr<Runtime>> Runtime::start(const Cluster& cluster, caf::a
   using Started = Expected<std::unique_ptr<Runtime>>;
   return unless_no_thread([&]() -> Started {
     Started started = cancelled("not started");
-    std::thread([&] {
-      started = unless_no_thread([&] { return start_here(cluster, system, std::move(hooks)); });
-    }).join();
+    std::thread([&] { started = start_or_say(cluster, system, std::move(hooks)); }).join();
     return started;
   });
 }

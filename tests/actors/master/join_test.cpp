@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <future>
+#include <stdexcept>
 
 #include "actors/client/session.hpp"
 #include "actors/runtime/registered.hpp"
@@ -63,6 +64,18 @@ TEST_CASE("a worker whose connection breaks while it joins tries again") {
     CHECK(s.run({constant(g, 3.0f)})[0].item<float>() == 3);
   }
   CHECK(worker.get().text() == "ok");
+}
+
+// It is called on a thread of the session's, where nobody of the program's would catch it.
+TEST_CASE("what Cluster::stop throws is the error of the session that waits for workers") {
+  ReservedPort port;
+  Cluster cluster;
+  cluster.listen = Endpoint{"127.0.0.1", port.number()}.text();
+  cluster.wait_for = 1;
+  cluster.stop = []() -> bool { throw std::runtime_error("no idea"); };
+  says(open_session(cluster), Code::internal, "no idea");
+  cluster.stop = []() -> bool { throw Error(aborted("not today")); };
+  says(open_session(cluster), Code::aborted, "not today");
 }
 
 TEST_CASE("a joiner that breaks off does not end a job that waits for workers") {
