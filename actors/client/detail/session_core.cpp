@@ -1,6 +1,7 @@
 #include "actors/client/detail/session_core.hpp"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include "actors/client/detail/recovery.hpp"
 #include "core/hash.hpp"
@@ -10,8 +11,17 @@
 
 namespace troupe::detail {
 
+namespace {
+
+std::atomic<std::uint64_t> forks{0};
+[[maybe_unused]] const int counts_forks = pthread_atfork(nullptr, nullptr, [] { ++forks; });
+
+}  // namespace
+
+std::uint64_t forks_before_this_process() { return forks.load(std::memory_order_relaxed); }
+
 Status in_its_process(const SessionCore& core, std::string_view method) {
-  if (core.process == getpid()) return ok_status();
+  if (core.forks == forks_before_this_process()) return ok_status();
   return failed_precondition(
       fmt::format("{} was called in process {}, which was forked from that of the session, {}, and "
                   "has none of its threads: make a session after the fork",

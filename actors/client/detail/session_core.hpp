@@ -42,6 +42,10 @@ struct Shipped {
   std::uint64_t merges_hash = 0;
 };
 
+// How many forks this process comes from since the library was loaded: what changes in a forked
+// process, and costs no system call to look at.
+std::uint64_t forks_before_this_process();
+
 // The state shared by a session, its compiled steps and pending runs. Messages go to the master;
 // answers return through Calls.
 struct SessionCore {
@@ -80,6 +84,7 @@ struct SessionCore {
   Runtime::Hooks told = {};
   caf::actor_system* const system;  // of the program; null: the runtime has its own
   const pid_t process = getpid();   // which has its threads
+  const std::uint64_t forks = forks_before_this_process();
   const bool logs;                  // it can replace its workers
   std::atomic<bool> keeps{false};   // Session::keep was called
   std::shared_mutex gate;  // shared: starts a run or moves the place; exclusive: keeps the state
