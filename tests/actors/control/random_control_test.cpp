@@ -369,6 +369,7 @@ struct Probes {
 };
 
 struct Tried {
+  int different = 0;  // from the interpreter
   std::uint64_t programs = 0;
   Probes probes;
   std::vector<Seen> seen;  // of each run
@@ -410,6 +411,7 @@ void add(Probes& probes, const Cell& cell, const Program& program, const std::ve
 }
 
 constexpr std::uint64_t kProgramsOfWorkers = 5;  // which take long to start
+constexpr int kMostDifferent = 3;                // each takes long to be made small
 
 // Of `every` programs one has its gradients compared, which take most of the time.
 void try_programs(const Cell& cell, std::uint64_t from, std::uint64_t programs, Tried& tried,
@@ -437,6 +439,7 @@ void try_programs(const Cell& cell, std::uint64_t from, std::uint64_t programs, 
       const Difference small = smallest(program, drawn, cell, seed, found, Fault::none);
       FAIL_CHECK("seed ", seed, ", ", cell.name, ": ", found.what,
                  "\nat its smallest: ", small.what, "\n", small.program);
+      if (++tried.different == kMostDifferent) FAIL("that is enough: no more programs are tried");
       runs.reset();
     } else {
       add(tried.probes, cell, program, seen, runs->lists_on_channels());
