@@ -49,9 +49,11 @@ started "${train[@]}" --cluster local:2 --replicas 2 --checkpoint-every 1s --no-
 expect "status: steps are made" within 60 status 'step [1-9][0-9]*/1000000, [1-9]'
 victim=$(worker 2)
 kill -STOP "$victim"
+# Both are asked at once, since the worker is lost after 2 s.
+within 10 blocked 'worker [01] at .*(has not said|to stage its writes)' &
+asks=$!
 expect "status: a stopped process by name" within 10 status "process $victim .* is stopped"
-# Between two steps no run waits for it.
-expect "why-blocked: the worker that does not answer" within 10 blocked 'worker [01] at .* has not said'
+expect "why-blocked: the worker that does not answer" wait $asks
 sed -n 2p "$scratch/blocked" | cut -c -150 | sed 's/^/  | /'
 expect "a job that lost a worker comes back" within 30 status 'lives +[2-9]'
 kill -9 "$victim" 2>/dev/null || true
