@@ -145,8 +145,9 @@ class NodeWriter {
     if (const std::string& device = device_of(node); !device.empty())
       message.add_string(4, as_utf8(device));
     for (const auto& [name, value] : node.attrs)
-      write_attr(message, name,
-                 [&](pbf_writer& attr) { std::visit(AttrWriter{attr}, value.value()); });
+      write_attr(message, name, [&value = value](pbf_writer& attr) {
+        std::visit(AttrWriter{attr}, value.value());
+      });
     if (!node.colocate.empty())
       write_attr(message, "_class", [&](pbf_writer& attr) {
         pbf_writer list(attr, 1);

@@ -64,11 +64,11 @@ Expected<std::vector<Tensor>> Files::perform(ResourceRequest& request) {
   const Item& item = request.items.front();
   if (verb == "restore") return restore(attempt, item);
   if (verb != "save") return unimplemented("files cannot be asked to '" + verb + "'");
-  TROUPE_TRY(save(attempt, item));
+  TROUPE_TRY(write(attempt, item));
   return std::vector<Tensor>{};
 }
 
-Status Files::save(const AttemptId& attempt, const Item& item) {
+Status Files::write(const AttemptId& attempt, const Item& item) {
   TROUPE_TRY(Safetensors content, content_of(item.node->def, item.operands));
   TROUPE_TRY(std::string path, path_of(item.operands[0]));
   if (const SavedFiles* log = find_log(attempt); log && log->files.contains(item.key))
@@ -118,7 +118,7 @@ Expected<SavedFiles> Files::read_record(StateReader& in) const {
   for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n) {
     const WriteKey key = in.key();
     SavedFiles::File file{in.text(), in.text(), in.text()};
-    // The file will be moved or removed: it must be one that save() writes.
+    // The file will be moved or removed: it must be one that write() writes.
     const std::string beside = name_beside(file.place, "");
     if (!file.written.starts_with(beside) || !file.written.ends_with(".tmp") ||
         file.written.find('/', beside.size()) != std::string::npos)

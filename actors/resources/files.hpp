@@ -41,7 +41,7 @@ class Files final : public PromptResource<SavedFiles, SavedFiles> {
   // written; invalid_argument for names or tensors that the format does not support. Restore:
   // not_found, data_loss for a damaged file, invalid_argument for another dtype or shape.
   Expected<std::vector<Tensor>> perform(ResourceRequest& request) override;
-  Status save(const AttemptId& attempt, const Item& item);
+  Status write(const AttemptId& attempt, const Item& item);
   Expected<std::vector<Tensor>> restore(const AttemptId& attempt, const Item& item) const;
 
   std::string name() const override { return "files"; }

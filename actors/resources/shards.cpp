@@ -33,7 +33,7 @@ Expected<std::vector<Tensor>> Shards::perform(ResourceRequest& request) try {
   std::vector<Tensor> answers;
   for (const Item& item : request.items) {
     if (verb == "save") {
-      TROUPE_TRY(Tensor files, save(item));
+      TROUPE_TRY(Tensor files, write(item));
       answers.push_back(std::move(files));
       continue;
     }
@@ -45,7 +45,7 @@ Expected<std::vector<Tensor>> Shards::perform(ResourceRequest& request) try {
   return resource_exhausted("no memory for a checkpoint");
 }
 
-Expected<Tensor> Shards::save(const Item& item) {
+Expected<Tensor> Shards::write(const Item& item) {
   const NodeDef& node = item.node->def;
   TROUPE_TRY(const auto names, attr_of<std::vector<std::string>>(node, "names"));
   TROUPE_TRY(const std::string file, attr_of<std::string>(node, "file"));

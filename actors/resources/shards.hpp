@@ -28,7 +28,7 @@ class Shards final : public PromptResource<NoWrites, NoWrites> {
   // Save: failed_precondition if the folder lacks the token, resource_exhausted on a full disk,
   // out_of_range for a refused NaN. Restore: data_loss for a tensor that is not as stated.
   Expected<std::vector<Tensor>> perform(ResourceRequest& request) override;
-  Expected<Tensor> save(const Item& item);
+  Expected<Tensor> write(const Item& item);
   Expected<std::vector<Tensor>> restore(const Item& item) const;
 
   std::string name() const override { return "shards"; }

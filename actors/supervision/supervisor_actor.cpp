@@ -231,10 +231,11 @@ caf::behavior supervisor_actor(SupervisorSelf self, const SupervisorSpec& spec,
     const auto [child, incarnation] = it->second;
     s.incarnations.erase(it);
     s.alive.children.erase(child);
-    feed(self, [&](Supervision& m, Supervision::Outputs& out) {
-      m.ended(child, incarnation, {is_normal(down.reason), text_of(self->system(), down.reason)},
-              now(), out);
-    });
+    feed(self,
+         [&, child = child, incarnation = incarnation](Supervision& m, Supervision::Outputs& out) {
+           m.ended(child, incarnation,
+                   {is_normal(down.reason), text_of(self->system(), down.reason)}, now(), out);
+         });
   });
   self->set_exit_handler([self](const caf::exit_msg&) {
     feed(self, [](Supervision& m, Supervision::Outputs& out) { m.stop(now(), out); });

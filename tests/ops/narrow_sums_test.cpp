@@ -73,7 +73,8 @@ TEST_CASE("what the API makes of several ops is rounded once in f16 and bf16") {
   };
   for (const DType dtype : {DType::f16, DType::bf16})
     for (const auto& [name, f] : all) {
-      INFO(name << " of " << dtype_name(dtype));
+      const std::string what = name;
+      INFO(what << " of " << dtype_name(dtype));
       Graph g;
       const Output x = cast(waves(g, 1), dtype), y = cast(waves(g, 5), dtype);
       const Output once = cast(f(cast<float>(x), cast<float>(y)), dtype);

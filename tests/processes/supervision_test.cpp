@@ -142,7 +142,8 @@ TEST_CASE("permanent children are always restarted, transient ones after a crash
   for (auto [restart, left, crashed] : {std::tuple{Restart::permanent, true, true},
                                         {Restart::transient, false, true},
                                         {Restart::temporary, false, false}}) {
-    CAPTURE(name_of(restart));
+    const auto name = name_of(restart);
+    CAPTURE(name);
     Troop t({.intensity = 5}, abc(restart));
     t.begin();
     CHECK(t.leave("b") == (left ? "+b " : ""));

@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
         return std::tuple{i + 1.0f, square(p)};
       });
   const Output chosen = cond(
-      power > step, [&] { return power; }, [&] { return step; });
+      power > step, [power = power] { return power; }, [&] { return step; });
   const Output all = summary::merge(
       {summary::merge_all(g), summary::scalar("power", power), summary::scalar("chosen", chosen)});
 

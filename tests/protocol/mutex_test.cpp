@@ -164,8 +164,9 @@ TEST_CASE("who holds mutexes in any order goes on, under any schedule, and nothi
     std::map<RunId, std::set<std::string>> wanted;
     const auto check_all = [&] {
       std::map<std::string, RunId> held;
-      for (const auto& [run, attempt] : job.running)
-        for (const std::string& name : wanted.at(run)) {
+      for (const auto& running : job.running)
+        for (const std::string& name : wanted.at(running.first)) {
+          const RunId run = running.first;
           INFO(name << " is held by " << run.n);
           CHECK(held.emplace(name, run).second);
         }

@@ -77,7 +77,7 @@ class SessionsJob {
   void feed(Input input) {
     Sessions::Outputs out;
     input(out);
-    for (Sessions::Output& o : out) std::visit([this](auto& x) { carry_out(x); }, o);
+    for (Sessions::Output& o : out) std::visit([this](auto& x) { this->carry_out(x); }, o);
   }
 
   SessionClient& open() {
@@ -291,7 +291,7 @@ class SessionsJob {
   void feed_coordinator(Input input) {
     Coordinator::Outputs out;
     input(out);
-    for (Coordinator::Output& o : out) std::visit([this](auto& x) { carry_out(x); }, o);
+    for (Coordinator::Output& o : out) std::visit([this](auto& x) { this->carry_out(x); }, o);
   }
   void carry_out(Coordinator::StartAttempt& start) {
     const Sessions::Run* run = sessions.find(start.attempt.run);

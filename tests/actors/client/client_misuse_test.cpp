@@ -228,8 +228,9 @@ TEST_CASE("a label that is no class is told by its number, and a score by its bo
     return s.try_run({}, {matrix.update}, {{other, predicted}, {labels, label}}).status().text();
   };
   CHECK(told(good, good) == "ok");
-  for (const auto& [text, name] : {std::pair{told(good, bad), "confusion/labels/"},
-                                   {told(bad, good), "confusion/predictions/"}}) {
+  for (const auto& [told_of, name] : {std::pair{told(good, bad), "confusion/labels/"},
+                                      {told(bad, good), "confusion/predictions/"}}) {
+    const std::string& text = told_of;
     CAPTURE(text);
     CHECK(text.find("indices[2] = 12 is outside [0, 10)") != std::string::npos);
     CHECK(text.find(name) != std::string::npos);

@@ -219,11 +219,12 @@ TEST_CASE("names of a saved graph are not given out again, and unknown ones are 
   Graph again(through_file(g));
   CHECK(placeholder<float>(again, Shape{}, "net/x").name() == "net/x_1");
   CHECK(again.scope("net").prefix() == "net_1/");
-  for (const auto& [name, code, what] :
+  for (const auto& [wanted, code, what] :
        {std::tuple{"net/y", Code::not_found, "did you mean net/x"},
         std::tuple{"net/x:1", Code::not_found, "has no output 1"},
         std::tuple{"^net/x", Code::invalid_argument, "control edge"},
         std::tuple{"net/x:x", Code::invalid_argument, ""}}) {
+    const char* const name = wanted;
     CAPTURE(name);
     try {
       (void)again.output(name);

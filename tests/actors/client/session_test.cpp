@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "ops/api/moving_average.hpp"
 #include "ops/optim/optim.hpp"
 #include "tests/actors/support/sessions.hpp"
 

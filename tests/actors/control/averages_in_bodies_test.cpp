@@ -84,9 +84,9 @@ const std::pair<std::string, std::function<Output(Graph&, AveragedNet&, Output)>
 
 TEST_CASE("a fetch of the loss moves no average, wherever the layer stands") {
   double first_slope = 0;
-  for (const auto& [name, place] : kHomes) {
-    CAPTURE(name);
-    Case c(place);
+  for (const auto& home : kHomes) {
+    CAPTURE(home.first);
+    Case c(home.second);
     Session s(c.g, one_thread());
     s.init();
     const double loss = s.run({c.loss})[0].item<double>();
@@ -96,7 +96,7 @@ TEST_CASE("a fetch of the loss moves no average, wherever the layer stands") {
     const double slope = s.run({c.slope})[0].span<double>()[0];
     CHECK(slope != 0);
     CHECK(mean_of(s, c.net) == 0);
-    if (&place == &kHomes[0].second)
+    if (&home.second == &kHomes[0].second)
       first_slope = slope;
     else
       CHECK(slope == doctest::Approx(first_slope));

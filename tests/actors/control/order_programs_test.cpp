@@ -189,7 +189,7 @@ class Interpreter {
 class Builder {
  public:
   Builder(Graph& g, const Program& program, const std::vector<std::string>& devices)
-      : graph(g), program_(program), writes_{program} {
+      : graph(g), writes_{program} {
     for (int v = 0; v < kVariables; ++v) {
       auto there = g.with_device(devices[std::size_t(v) % devices.size()]);
       variables.push_back(variable(g, "v" + std::to_string(v), Tensor::scalar(double(v))));
@@ -299,7 +299,6 @@ class Builder {
     return result;
   }
 
-  const Program& program_;
   const Writes writes_;
   std::vector<Function> functions_;
 };

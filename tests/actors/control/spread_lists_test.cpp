@@ -106,7 +106,7 @@ std::vector<Example> gradient_examples() {
                Output v = on(g, there, [&] { return sin(list_get(l, i, DType::f64)) * x; });
                return std::tuple{i + 1, list_push(l, v)};
              });
-         return on(g, there, [&] {
+         return on(g, there, [&, last = last] {
            return fold(list_stack(last, DType::f64, {.length = 4}), x,
                        [&](Output h, Output v) { return h * v; });
          });

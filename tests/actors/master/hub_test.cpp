@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <caf/typed_event_based_actor.hpp>
 #include <future>
 
 #include "actors/inline_send.hpp"

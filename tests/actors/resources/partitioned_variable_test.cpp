@@ -238,7 +238,8 @@ TEST_CASE("a table of more or fewer parts, each as large as before, is not taken
   for (const nn::Partition how : {nn::Partition::mod, nn::Partition::div})
     for (const auto& [before, after] :
          {std::pair{Size{10, 5}, Size{8, 4}}, std::pair{Size{8, 4}, Size{10, 5}}}) {
-      CAPTURE(before.parts);
+      const Size first_size = before;
+      CAPTURE(first_size.parts);
       const std::string path = dir.path("t.safetensors"), job = dir.path(std::to_string(++n));
       Kept first(before, how), then(after, how);
       Session saving(first.g, one_thread());

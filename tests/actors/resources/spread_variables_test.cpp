@@ -115,7 +115,8 @@ TEST_CASE("variables are spread over four workers, whatever step is compiled fir
   CompileRequest restore = value_or_throw(shipping.add_assignments(values));
   const std::map<std::string, CompileRequest> first = {
       {"init", p.init()}, {"a step", p.step()}, {"a read", p.read_of_one()}, {"restore", restore}};
-  for (const auto& [name, request] : first) {
+  for (const auto& [what, request] : first) {
+    const std::string& name = what;
     CAPTURE(name);
     Jobs job(shipping.whole());
     job.compile(request);

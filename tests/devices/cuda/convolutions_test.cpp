@@ -173,9 +173,10 @@ TEST_CASE("CUDA: plans of convolutions are made once, and leave nothing behind")
     }
     CHECK(gpu.plan(failed).ok());
     // So it is where a plan cannot be made for another reason than that it is not supported.
-    for (const auto& [plan, code] : {std::pair{"plan=4004", Code::resource_exhausted},
-                                     {"plan=5000", Code::internal},
-                                     {"plan=2000", Code::unimplemented}}) {
+    for (const auto& [setting, code] : {std::pair{"plan=4004", Code::resource_exhausted},
+                                        {"plan=5000", Code::internal},
+                                        {"plan=2000", Code::unimplemented}}) {
+      const char* const plan = setting;
       CAPTURE(plan);
       ++failed.images;
       {

@@ -81,7 +81,8 @@ struct Computed {
 
 AttrMap attrs_of(const OpInfo& op, const GoldenAttrs& given) {
   AttrMap attrs;
-  for (const auto& [name, text] : given.all()) {
+  for (const auto& [key, text] : given.all()) {
+    const std::string& name = key;
     const AttrSpec* spec = op.attr(name);
     REQUIRE_MESSAGE(spec != nullptr, op.def.name << " has no attribute " << name);
     if (spec->kind == "int")

@@ -491,7 +491,8 @@ TEST_CASE("every op, and its gradients, take two inputs that are one tensor") {
 
 TEST_CASE("every pair of inputs that could be one tensor is one in some row") {
   std::set<std::string> missing;
-  for (const auto& [op, rows] : rows_by_op()) {
+  for (const auto& [its_op, rows] : rows_by_op()) {
+    const std::string& op = its_op;
     std::set<std::string> tried, differentiated;
     for (const OpCase& row : rows) {
       const auto name = [&](std::size_t i, std::size_t j) {

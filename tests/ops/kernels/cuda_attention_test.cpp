@@ -340,13 +340,14 @@ TEST_CASE("CUDA: what goes wrong with attention by cuDNN is an error, and the de
   Random random(76);
   INFO("seed 76");
   const AttentionCase one = plain_case(random);
-  for (const auto& [library, text] :
+  for (const auto& [setting, text] :
        {std::pair{"execute=3000", "cudnnBackendExecute: CUDNN_STATUS_NOT_SUPPORTED"},
         {"execute=5000", "cudnnBackendExecute: CUDNN_STATUS_EXECUTION_FAILED"},
         {"heuristics=2000", "cudnnBackendFinalize: CUDNN_STATUS_BAD_PARAM"},
         {"plan=4004", "cudnnBackendFinalize: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"},
         {"none=1", "no exact and deterministic way to compute it"},
         {"create=1001", "TROUPE_CUDA_ATTENTION=kernels does without it"}}) {
+    const char* const library = setting;
     CAPTURE(library);
     auto device = attending_gpu();
     {

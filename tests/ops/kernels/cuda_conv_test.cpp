@@ -201,7 +201,8 @@ TEST_CASE(
                                               {Shape{2, 4, 4, 1}, Shape{2, 2, 1, 1}, 1}}) {
         const Followed one =
             followed(random, dtype, x, filter, attributes({1, 2}, {1, 1}, groups, {}), relu);
-        INFO(dtype_name(dtype) << " " << x.text() << (relu ? " Relu" : ""));
+        const std::string shape = x.text();
+        INFO(dtype_name(dtype) << " " << shape << (relu ? " Relu" : ""));
         check(*device, one);
         if (dtype == DType::f16 || dtype == DType::bf16) continue;  // parts are rounded each
         const auto fused = run_on_gpu(ops::builtin(), *device, one.fused(), one.inputs);
@@ -229,7 +230,8 @@ TEST_CASE("CUDA: a convolution is computed in its parts where cuDNN has no run f
       for (const bool relu : {false, true}) {
         const Followed one = followed(random, dtype, {2, 6, 5, 3}, {3, 2, 3, 4},
                                       attributes({1, 1}, {1, 1}, 1, {}), relu);
-        INFO(library << " " << conv << " " << dtype_name(dtype));
+        const std::string settings_text = std::string(library) + " " + conv;
+        INFO(settings_text << " " << dtype_name(dtype));
         check(*device, one);
       }
     CHECK(fake_reports().empty());

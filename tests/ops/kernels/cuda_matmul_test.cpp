@@ -2,6 +2,7 @@
 // it is told of layouts, transpositions, steps between matrices, workspace and streams. Not
 // NVIDIA's library, and not hardware.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <cmath>
@@ -217,8 +218,9 @@ TEST_CASE("CUDA: a product and its bias are one run of cuBLASLt, with the bits o
         for (const bool ta : {false, true})
           for (const bool tb : {false, true}) {
             const Followed one = biased(random, dtype, m, n, k, ta, tb, relu);
-            INFO(dtype_name(dtype) << " " << m << " x " << n << " x " << k << (ta ? " a^T" : "")
-                                   << (tb ? " b^T" : "") << (relu ? " Relu" : ""));
+            const std::string sizes = fmt::format("{} x {} x {}", m, n, k);
+            INFO(dtype_name(dtype) << " " << sizes << (ta ? " a^T" : "") << (tb ? " b^T" : "")
+                                   << (relu ? " Relu" : ""));
             check(*device, one);
             if (dtype == DType::f16 || dtype == DType::bf16) continue;  // parts are rounded each
             const auto fused = run_on_gpu(ops::builtin(), *device, one.fused(), one.inputs);
@@ -252,7 +254,8 @@ TEST_CASE("CUDA: a product is computed in its parts where cuBLASLt has no run fo
     for (const DType dtype : {DType::f32, DType::f64, DType::bf16})
       for (const bool relu : {false, true}) {
         const Followed one = biased(random, dtype, 9, 6, 20, false, true, relu);
-        INFO(library << " " << matmul << " " << dtype_name(dtype));
+        const std::string settings_text = std::string(library) + " " + matmul;
+        INFO(settings_text << " " << dtype_name(dtype));
         const auto parts = one.one_by_one([&](const NodeDef& node, std::vector<Tensor> inputs) {
           return run_on_gpu(ops::builtin(), *device, node, inputs);
         });

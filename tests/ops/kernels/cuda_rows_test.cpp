@@ -336,7 +336,8 @@ TEST_CASE("CUDA: LSTMs and their gradients") {
   };
   for (const std::int64_t steps : {0, 1, 3})
     for (const auto& [batch, hidden] : {std::pair{1, 1}, std::pair{3, 70}, std::pair{17, 64}}) {
-      INFO(steps << " steps of " << batch << " x " << hidden);
+      const std::string sizes = Shape{batch, hidden}.text();
+      INFO(steps << " steps of " << sizes);
       const Shape state{batch, hidden}, states{steps, batch, hidden};
       const Tensor h0 = numbers(state), c0 = numbers(state), dh = numbers(states);
       const Tensor x = numbers({steps, batch, 4 * hidden}), r = numbers({hidden, 4 * hidden});

@@ -383,8 +383,8 @@ TEST_CASE("every elementwise op on floats has a row of its ends, or the reason f
     names.insert(op->def.name);
     CHECK_MESSAGE(rows().contains(op->def.name) != kOthers.contains(op->def.name), op->def.name);
   }
-  for (const auto& [name, row] : rows()) CHECK_MESSAGE(names.contains(name), name);
-  for (const auto& [name, reason] : kOthers) CHECK_MESSAGE(names.contains(name), name);
+  for (const auto& row : rows()) CHECK_MESSAGE(names.contains(row.first), row.first);
+  for (const auto& other : kOthers) CHECK_MESSAGE(names.contains(other.first), other.first);
 }
 
 TEST_CASE("elementwise ops are right at the ends of their arguments") {

@@ -8,6 +8,7 @@
 #include "core/list.hpp"
 #include "tests/ops/api_interpreter.hpp"
 #include "tests/ops/kernels/conformance.hpp"
+#include "tests/ops/nn/nn_kernels.hpp"
 
 namespace troupe::test {
 namespace {

@@ -50,8 +50,10 @@ double apart(const Tensor& got, const Tensor& want) {
 
 TEST_CASE("attention in one node equals that of single steps, with its gradients") {
   for (const bool causal : {false, true})
-    for (const auto& [queries, keys, masked] :
+    for (const auto& sizes :
          {std::tuple{130, 130, false}, {70, 40, false}, {5, 90, true}, {130, 65, true}}) {
+      const int queries = std::get<0>(sizes), keys = std::get<1>(sizes);
+      const bool masked = std::get<2>(sizes);
       INFO(queries << " queries, " << keys << " keys, causal " << causal << ", masked " << masked);
       Graph g;
       const auto input = [&](std::uint64_t seed, std::int64_t rows, std::int64_t columns) {
