@@ -35,6 +35,24 @@ JobOptions served_in(const std::string& dir) {
   return options;
 }
 
+// A counter, one of whose steps can be fed a NaN.
+struct FedCounter {
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(0.0f));
+  Op add = assign_add(v, constant(g, 1.0f));
+  Output x = placeholder(g, DType::f32, Shape{});
+  Session s{g, one_thread()};
+  Job job;
+  CompiledStep step = s.compile({}, {add}), fed = s.compile({x * 1.0f}, {add}, {x});
+
+  FedCounter(const std::string& at, JobOptions::NanPolicy on_nan)
+      : job(s, [&] {
+          JobOptions options = served_in(at);
+          options.on_nan = on_nan;
+          return options;
+        }()) {}
+};
+
 // A counter that is served by a thread of its own.
 struct CountingJob {
   Graph g{3};
@@ -271,28 +289,20 @@ TEST_CASE("elements that a durable run was answered are not given again after a 
 
 TEST_CASE("a durable run of what the job went back behind is no success") {
   const TemporaryDir dir;
-  Graph g;
-  Variable v = variable(g, "v", Tensor::scalar(0.0f));
-  Op add = assign_add(v, constant(g, 1.0f));
-  Output x = placeholder(g, DType::f32, Shape{});
-  Session s(g, one_thread());
-  JobOptions options = served_in(dir.path("job"));
-  options.on_nan = JobOptions::NanPolicy::back;
-  Job job(s, options);
-  CompiledStep step = s.compile({}, {add}), fed = s.compile({x * 1.0f}, {add}, {x});
+  FedCounter counter(dir.path("job"), JobOptions::NanPolicy::back);
   PendingRun kept, undone;
-  for (const JobStep& each : job.steps(100'000)) {
-    if (each.number() == 1) kept = step.start({}, {.durable = true});
+  for (const JobStep& each : counter.job.steps(100'000)) {
+    if (each.number() == 1) kept = counter.step.start({}, {.durable = true});
     if (!kept.done()) {  // no checkpoint has it
-      step.run(each);
+      counter.step.run(each);
       continue;
     }
     CHECK(kept.get().empty());
-    const CommitNumber before = s.committed();
-    undone = step.start({}, {.durable = true});
-    while (s.committed() == before) std::this_thread::yield();
-    fed.run({Tensor::scalar(NAN)}, each);
-    job.stop();
+    const CommitNumber before = counter.s.committed();
+    undone = counter.step.start({}, {.durable = true});
+    while (counter.s.committed() == before) std::this_thread::yield();
+    counter.fed.run({Tensor::scalar(NAN)}, each);
+    counter.job.stop();
   }
   CHECK(undone.try_get().status().code() == Code::aborted);
 }
@@ -302,24 +312,17 @@ TEST_CASE(
   const TemporaryDir dir;
   // The value at its beginning.
   const auto life = [&](std::int64_t steps, int runs) {
-    Graph g;
-    Variable v = variable(g, "v", Tensor::scalar(0.0f));
-    Op add = assign_add(v, constant(g, 1.0f));
-    Output x = placeholder(g, DType::f32, Shape{});
-    Session s(g, one_thread());
-    JobOptions options = served_in(dir.path("job"));
-    options.on_nan = JobOptions::NanPolicy::skip;
-    Job job(s, options);
-    const float before = s.run({v.value()})[0].item<float>();
-    CompiledStep step = s.compile({}, {add}), fed = s.compile({x * 1.0f}, {add}, {x});
+    FedCounter counter(dir.path("job"), JobOptions::NanPolicy::skip);
+    const float before = counter.s.run({counter.v.value()})[0].item<float>();
     // Three of four commit nothing, so that the step is far ahead of the commit.
-    for (const JobStep& each : job.steps(steps))
-      each.number() % 4 == 0 ? step.run(each) : fed.run({Tensor::scalar(NAN)}, each);
+    for (const JobStep& each : counter.job.steps(steps))
+      each.number() % 4 == 0 ? counter.step.run(each)
+                             : counter.fed.run({Tensor::scalar(NAN)}, each);
     std::thread other([&] {
-      for (int i = 0; i < runs; ++i) step.run();
-      job.stop();
+      for (int i = 0; i < runs; ++i) counter.step.run();
+      counter.job.stop();
     });
-    job.serve();
+    counter.job.serve();
     other.join();
     return before;
   };
