@@ -250,6 +250,22 @@ TEST_CASE("a bound that is taken keeps an infinite slope behind it from what it 
   check_near(slopes(g, log(clip_by_value(x, 0, 9)), x), {0, kInf, 0.25, 0});
 }
 
+TEST_CASE("an extremum keeps an infinite slope behind it from what is not the extremum") {
+  Graph g;
+  const Output x = reshape(vector(g, {0, -1, 0, -kInf, -2, -3}), {2, 3});
+  const std::vector<double> want{kInf, 0, kInf, 0, 0.5, 0};
+  const Output more = vector(g, {0, 3});
+  check_near(slopes(g, sqrt(max(x, {.axes = {1}}) + more), x), want);
+  check_near(slopes(g, sqrt(more - min(-x, {.axes = {1}})), x), want);
+  // Of second order, too: d/dx of the square of 1 / (2 sqrt(4)).
+  const Output y = vector(g, {4, 1});
+  const Output slope = gradients(sqrt(max(y)), {y})[0];
+  check_near(slopes(g, square(slope), y), {2 * 0.25 * -1.0 / 32, 0});
+  // All elements have a share in a NaN.
+  const Output bad = vector(g, {0, std::nan(""), 1});
+  check_near(slopes(g, 3 * max(bad), bad), {1, 1, 1});
+}
+
 TEST_CASE("logaddexp of equal values has its first and second derivatives") {
   Graph g;
   const Output a = vector(g, {1, 0, -3, 1}), b = vector(g, {1, 0, -3, 2});

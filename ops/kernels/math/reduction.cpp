@@ -258,15 +258,20 @@ std::vector<Output> spread_grad(GradContext& c) {
       c.g.add(c.bool_attr("mean") ? "Mean" : "Sum", {c.dy[0]}, {{"axes", c.ints_attr("axes")}});
   return {c.g.add("Reshape", {back, c.g.add("Shape", {c.x[0]})}), Output()};
 }
-// Equal maxima share the gradient equally.
-std::vector<Output> extremum_grad(GradContext& c) {
-  Output hit = c.g.add("Cast", {c.g.add("Equal", {c.x[0], spread(c, c.y[0], false)})},
-                       {{"to", c.x[0].dtype()}});
-  Output hits = c.g.add("Sum", {wide(hit)}, {{"axes", c.ints_attr("axes")}});
+// Equal maxima share the gradient equally. Chosen, not multiplied by 0 and 1: behind sqrt(max(x))
+// the gradient is infinite where all maxima are 0. `beyond` tells what the extremum is beyond: of a
+// NaN nothing is, and all elements share its gradient.
+std::vector<Output> reduced_extremum_grad(GradContext& c, std::string_view beyond) {
+  const Output missed = c.g.add(beyond, {c.x[0], spread(c, c.y[0], false)});
+  const Output hit = c.g.add("LogicalNot", {missed});
+  Output hits =
+      c.g.add("Sum", {of_dtype(hit, wide(c.x[0].dtype()))}, {{"axes", c.ints_attr("axes")}});
   hits = c.g.add("Reshape", {hits, c.g.add("Shape", {c.dy[0]})});
-  Output share = of_dtype(divide(wide(c.dy[0]), hits), c.dy[0].dtype());
-  return {c.g.add("Mul", {hit, spread(c, share, false)})};
+  const Output share = of_dtype(divide(wide(c.dy[0]), hits), c.dy[0].dtype());
+  return {where(missed, scalar_like(share, 0), spread(c, share, false))};
 }
+std::vector<Output> max_grad(GradContext& c) { return reduced_extremum_grad(c, "Less"); }
+std::vector<Output> min_grad(GradContext& c) { return reduced_extremum_grad(c, "Greater"); }
 
 // dx = dy * the product of all the others, from products of what stands before and behind: right
 // with one zero, or two, where y / x is not.
@@ -468,12 +473,12 @@ TROUPE_OPS(reduction) {
   r.add(reduction("Prod", kNumbersAndComplex, prod_grad, "The product. Integers wrap around."))
       .cpu(reducing<ReduceProd, Numbers, complex_products>)
       .cuda(make_kernel<ReduceOnGpu<formula::ProdOf, true>>);
-  r.add(reduction("Max", kNumbers, extremum_grad,
+  r.add(reduction("Max", kNumbers, max_grad,
                   "The maximum; NaN if any element is NaN. For an empty input it is -inf, or the "
                   "lowest integer. Equal maxima share the gradient equally."))
       .cpu(reducing<ReduceMax, Numbers>)
       .cuda(make_kernel<ReduceOnGpu<formula::MaxOf>>);
-  r.add(reduction("Min", kNumbers, extremum_grad,
+  r.add(reduction("Min", kNumbers, min_grad,
                   "The minimum; NaN if any element is NaN. For an empty input it is inf, or the "
                   "highest integer. Equal minima share the gradient equally."))
       .cpu(reducing<ReduceMin, Numbers>)
