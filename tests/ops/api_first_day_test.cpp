@@ -266,6 +266,15 @@ TEST_CASE("an extremum keeps an infinite slope behind it from what is not the ex
   check_near(slopes(g, 3 * max(bad), bad), {1, 1, 1});
 }
 
+TEST_CASE("a size of 0 has the slope 0, whatever the slope behind it") {
+  Graph g;
+  const Output x = vector(g, {0, -4, 1}), zeros = vector(g, {0, 0});
+  check_near(slopes(g, sqrt(abs(x)), x), {0, -0.25, 0.5});
+  check_near(slopes(g, sqrt(abs(complex(x, zeros_like(x)))), x), {0, -0.25, 0.5});
+  check_near(slopes(g, sqrt(angle(complex(zeros, zeros))), zeros), {0, 0});
+  check_near(slopes(g, sqrt(euclidean_norm(zeros)), zeros), {0, 0});
+}
+
 TEST_CASE("logaddexp of equal values has its first and second derivatives") {
   Graph g;
   const Output a = vector(g, {1, 0, -3, 1}), b = vector(g, {1, 0, -3, 2});

@@ -11,10 +11,11 @@ Output of_parts(Output re, Output im) { return re.graph().add("Complex", {re, im
 Output real_part(Output z) { return z.graph().add("Real", {z}); }
 Output imaginary_part(Output z) { return z.graph().add("Imag", {z}); }
 Output zeros_like(Output x) { return x.graph().add("ZerosLike", {x}); }
+Output is_zero(Output r) { return r.graph().add("Equal", {r, scalar_like(r, 0)}); }
 // r where it is not zero, else 1.
-Output not_zero(Output r) {
-  return where(r.graph().add("Equal", {r, scalar_like(r, 0)}), scalar_like(r, 1), r);
-}
+Output not_zero(Output r) { return where(is_zero(r), scalar_like(r, 1), r); }
+// dy where r is not zero, else 0, even where dy is infinite.
+Output but_at_zero(Output dy, Output r) { return where(is_zero(r), scalar_like(dy, 0), dy); }
 
 std::vector<Output> complex_grad(GradContext& c) {
   return {unbroadcast(real_part(c.dy[0]), c.x[0], c.x[1]),
@@ -25,13 +26,14 @@ std::vector<Output> imag_grad(GradContext& c) { return {of_parts(zeros_like(c.dy
 std::vector<Output> conj_grad(GradContext& c) { return {conjugate(c.dy[0])}; }
 // dy z / |z|: the parts are scaled one by one, so that 0 * inf of a product is no NaN.
 std::vector<Output> complex_abs_grad(GradContext& c) {
-  const Output z = c.x[0], r = not_zero(c.y[0]);
-  return {of_parts(multiply(c.dy[0], divide(real_part(z), r)),
-                   multiply(c.dy[0], divide(imaginary_part(z), r)))};
+  const Output z = c.x[0], r = not_zero(c.y[0]), dy = but_at_zero(c.dy[0], c.y[0]);
+  return {
+      of_parts(multiply(dy, divide(real_part(z), r)), multiply(dy, divide(imaginary_part(z), r)))};
 }
 // dy i z / |z|^2
 std::vector<Output> angle_grad(GradContext& c) {
-  const Output z = c.x[0], r = not_zero(c.g.add("ComplexAbs", {z})), slope = divide(c.dy[0], r);
+  const Output z = c.x[0], size = c.g.add("ComplexAbs", {z}), r = not_zero(size);
+  const Output slope = divide(but_at_zero(c.dy[0], size), r);
   return {of_parts(negate(multiply(slope, divide(imaginary_part(z), r))),
                    multiply(slope, divide(real_part(z), r)))};
 }

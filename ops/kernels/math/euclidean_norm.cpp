@@ -73,11 +73,11 @@ struct EuclideanNorm final : Kernel {
   }
 };
 
-// x dy / y, and 0 where all of x is.
+// x dy / y, and 0 where all of x is, even where dy is infinite.
 std::vector<Output> norm_grad(GradContext& c) {
-  const Output x = c.x[0], y = c.y[0], one = scalar_like(y, 1);
-  const Output zero = c.g.add("Equal", {y, scalar_like(y, 0)});
-  const Output factor = divide(c.dy[0], where(zero, one, y));
+  const Output x = c.x[0], y = c.y[0], one = scalar_like(y, 1), zero = scalar_like(y, 0);
+  const Output none = c.g.add("Equal", {y, zero});
+  const Output factor = where(none, zero, divide(c.dy[0], where(none, one, y)));
   const Output wide = c.g.add("Cast", {x}, {{"to", DType::f64}});
   return {c.g.add("Cast", {multiply(wide, factor)}, {{"to", x.dtype()}})};
 }

@@ -42,8 +42,11 @@ struct Cos : FloatPackets {
 std::vector<Output> square_grad(GradContext& c) {
   return {multiply(c.dy[0], twice(conjugate(c.x[0])))};
 }
+// At 0 it is chosen, not multiplied by 0: behind sqrt(abs(x)) dy is infinite there.
 std::vector<Output> abs_grad(GradContext& c) {
-  return {c.g.add("Mul", {c.dy[0], c.g.add("Sign", {c.x[0]})})};
+  const Output x = c.x[0], dy = c.dy[0];
+  return {where(c.g.add("Equal", {x, scalar_like(x, 0)}), scalar_like(dy, 0),
+                multiply(dy, c.g.add("Sign", {x})))};
 }
 std::vector<Output> neg_grad(GradContext& c) { return {c.g.add("Neg", {c.dy[0]})}; }
 std::vector<Output> log1p_grad(GradContext& c) {
