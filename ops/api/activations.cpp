@@ -30,7 +30,11 @@ Output silu(Output x, Site site) {
 }
 
 Output leaky_relu(Output x, double slope, Site site) {
-  return leaky_relu(x, number_beside(x, slope, "leaky_relu: x", site), site);
+  check_given("leaky_relu: x", x, site);
+  const DType dtype = x.dtype();
+  x = detail::wide(x, site);  // f16 has no 0.1: 0.09998 times x would be rounded again
+  return detail::narrow(leaky_relu(x, number_beside(x, slope, "leaky_relu: x", site), site), dtype,
+                        site);
 }
 
 Output mish(Output x, Site site) {

@@ -1,5 +1,5 @@
-// Activations that are made of other ops. Relu, Relu6, Elu, Softplus, Softsign, Sigmoid and Tanh
-// are ops of their own (generated.hpp).
+// Activations that are made of other ops; f16 and bf16 are computed in f32 and rounded once. Relu,
+// Relu6, Elu, Softplus, Softsign, Sigmoid and Tanh are ops of their own (generated.hpp).
 #pragma once
 
 #include "ops/api/generated.hpp"

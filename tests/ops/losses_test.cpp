@@ -76,6 +76,18 @@ TEST_CASE("activations have their values and slopes") {
               [](double x) { return x * std::min(std::max(x + 3, 0.0), 6.0) / 6; }, kPoints);
 }
 
+TEST_CASE("leaky_relu rounds f16 and bf16 once, and not its slope before") {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    Graph g;
+    const Output exact = constant(g, Tensor::of<double>(Shape{4}, {-3, -7, -11, 5}));
+    const Output x = cast(exact, dtype), y = leaky_relu(x, 0.1);
+    CHECK(y.dtype() == dtype);
+    const Output want = cast(leaky_relu(exact, 0.1), dtype);
+    const auto values = Interpreter(g).run({y, want});
+    CHECK(Tensor::same(values[0], values[1]));
+  }
+}
+
 TEST_CASE("activations at the ends of the number range") {
   const Curve selus([](Output x) { return selu(x); }, {kWithoutEnd, -kWithoutEnd, 1000, -1000, 0});
   CHECK(selus.y[0] == kWithoutEnd);
@@ -167,7 +179,8 @@ TEST_CASE("cosine_distance is 0 for rows of one direction, and 1 beside a row of
     CHECK(values[0].data<double>()[i] == doctest::Approx(want[i]).scale(1).epsilon(1e-14));
   for (const double slope : values[1].span<double>()) CHECK(std::isfinite(slope));
   CHECK(values[2].shape() == Shape{2});
-  for (const double both : values[3].span<double>()) CHECK(both == doctest::Approx(1).epsilon(1e-14));
+  for (const double both : values[3].span<double>())
+    CHECK(both == doctest::Approx(1).epsilon(1e-14));
 }
 
 TEST_CASE("the loss of a class is as exact for large logits as for small ones") {
