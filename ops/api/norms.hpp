@@ -1,5 +1,7 @@
 // Normalisation beside layer_norm() and fused_batch_norm() (generated.hpp), made of other ops.
-// f16 and bf16 are computed in f32.
+// f16 and bf16 are computed in f32. Squares are those of the elements themselves: in f32 they
+// overflow above 1e19, where the result is 0 (or `offset`), as PyTorch's; layer_norm() and
+// fused_batch_norm() normalise such elements, too.
 #pragma once
 
 #include "ops/api/generated.hpp"
