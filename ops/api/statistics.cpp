@@ -18,13 +18,25 @@ MeanOptions mean_over(const SumOptions& options) {
   return {.axes = options.axes, .keep_dims = options.keep_dims};
 }
 
-// sqrt(x), with gradient 0 at 0.
-Output root(Output x, const Site& site) {
+// |x|^order
+Output power(Output x, double order, const Site& site) {
+  if (order == 2) return square(x, site);
+  return pow(abs(x, site), number_beside(x, order, "", site), site);
+}
+// x^(1 / order), with gradient 0 at 0.
+Output root(Output x, double order, const Site& site) {
   const Operand zero = number_beside(x, 0, "", site), one = number_beside(x, 1, "", site);
   const Output positive = greater(x, zero, site);
+  const Output safe = select(less_equal(x, zero, site), one, x, site);
   // A NaN is no 0, and passes.
-  return select(logical_or(positive, is_nan(x, site), site),
-                sqrt(select(less_equal(x, zero, site), one, x, site), site), zero, site);
+  return select(
+      logical_or(positive, is_nan(x, site), site),
+      order == 2 ? sqrt(safe, site) : pow(safe, number_beside(x, 1 / order, "", site), site), zero,
+      site);
+}
+// The norm of order infinity; 0 of no elements.
+Output largest_size(Output x, const SumOptions& over, const Site& site) {
+  return relu(max(abs(x, site), {.axes = over.axes, .keep_dims = over.keep_dims}, site), site);
 }
 
 MeanAndVariance wide_moments(Output x, const SumOptions& options, const Site& site) {
@@ -49,20 +61,26 @@ Output variance(Output x, const SumOptions& options, Site site) {
 Output stddev(Output x, const SumOptions& options, Site site) {
   check_given("stddev: x", x, site);
   const Output spread = wide_moments(wide(x, site), options, site).variance;
-  return narrow(root(spread, site), x.dtype(), site);
+  return narrow(root(spread, 2, site), x.dtype(), site);
 }
 
-Output norm(Output x, const SumOptions& options, Site site) {
+Output norm(Output x, const VectorNormOptions& options, Site site) {
   check_given("norm: x", x, site);
+  const double order = options.order;
+  if (!(order >= 1))
+    throw Error(invalid_argument(fmt::format("norm: order is 1 or more, not {}", order)).at(site));
+  const SumOptions over{.axes = options.axes, .keep_dims = options.keep_dims};
   const DType dtype = x.dtype();
   x = wide(x, site);
+  if (order == 1) return narrow(sum(abs(x, site), over, site), dtype, site);
+  if (std::isinf(order)) return narrow(largest_size(x, over, site), dtype, site);
   const Operand zero = number_beside(x, 0, "", site), one = number_beside(x, 1, "", site);
-  // In units of the largest element no square overflows, and none that counts is 0.
+  // In units of the largest element no power overflows, and none that counts is 0.
   const Output top =
       stop_gradient(max(abs(x, site), {.axes = options.axes, .keep_dims = true}, site), site);
   const Output scales = logical_and(is_finite(top, site), greater(top, zero, site), site);
   const Output unit = select(scales, top, one, site);
-  const Output part = root(sum(square(div(x, unit, site), site), options, site), site);
+  const Output part = root(sum(power(div(x, unit, site), order, site), over, site), order, site);
   const Output units = options.keep_dims ? unit : reshape(unit, shape(part, {}, site), site);
   return narrow(mul(part, units, site), dtype, site);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "ops/api/generated.hpp"
 
@@ -31,13 +32,24 @@ Output stddev(Output x, Ints axes, Flag keep_dims = false, Site site = Site::her
   return stddev(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
 }
 
-// The Euclidean norm sqrt(sum of x^2). The squares do not overflow; the gradient is 0 where the
-// norm is 0.
-Output norm(Output x, const SumOptions& options = {}, Site site = Site::here());
+struct VectorNormOptions {
+  std::vector<std::int64_t> axes = {};
+  double order = 2;  // 1 or more, or infinity
+  bool keep_dims = false;
+};
+// The length of vectors: the Euclidean norm sqrt(sum of x^2), or (sum of |x|^order)^(1/order), of
+// which that of order infinity is the largest |x|. The powers do not overflow; the gradient is 0
+// where the norm is 0.
+Output norm(Output x, const VectorNormOptions& options = {}, Site site = Site::here());
 template <class = void>
 Output norm(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {
   return norm(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
 }
+// norm(x, 2) is of order 2 elsewhere, and would be along dimension 2: norm(x, {2}), or norm(x,
+// {.order = 1}).
+template <class T, class... More>
+requires(std::is_arithmetic_v<T>) Output norm(Output x, T order_or_axis, More... more)
+= delete;
 // x divided by its norm over `axes`, or by `epsilon` where the norm is less.
 Output l2_normalize(Output x, Ints axes, double epsilon = 1e-12, Site site = Site::here());
 

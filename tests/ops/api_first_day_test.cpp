@@ -124,10 +124,10 @@ TEST_CASE("moments and norms over dimensions, with gradients where they have cor
 
   const Output y =
       constant(g, Tensor::of<double>(Shape{4, 2}, {3, 4, 0, 0, 3e200, 4e200, 3e-200, 4e-200}));
-  check_near(computed(g, norm(y, 1)), {5, 0, 5e200, 5e-200});
-  check_near(slopes(g, norm(y, -1), y), {0.6, 0.8, 0, 0, 0.6, 0.8, 0.6, 0.8});
+  check_near(computed(g, norm(y, {1})), {5, 0, 5e200, 5e-200});
+  check_near(slopes(g, norm(y, {-1}), y), {0.6, 0.8, 0, 0, 0.6, 0.8, 0.6, 0.8});
   CHECK(norm(y).shape().rank() == 0);
-  CHECK(norm(y, 1, true).shape() == PartialShape{4, 1});
+  CHECK(norm(y, {1}, true).shape() == PartialShape{4, 1});
   check_near(computed(g, norm(vector(g, {1, kInf}))), {kInf});
   check_near(computed(g, norm(vector(g, {1, NAN}))), {NAN});
   check_near(computed(g, l2_normalize(y, 1)), {0.6, 0.8, 0, 0, 0.6, 0.8, 3e-188, 4e-188});
@@ -248,6 +248,30 @@ TEST_CASE("a bound that is taken keeps an infinite slope behind it from what it 
   check_near(slopes(g, sqrt(maximum(0, x)), x), {0, kInf, 0.25, 0});
   check_near(slopes(g, sqrt(1 - minimum(1 - x, 1)), x), {0, kInf, 0.25, 0});
   check_near(slopes(g, log(clip_by_value(x, 0, 9)), x), {0, kInf, 0.25, 0});
+}
+
+template <class T>
+concept TakenByNorm = requires(Output x, T value) {
+  norm(x, value);
+};
+
+TEST_CASE("a norm is of any order from 1 on, which is never taken for an axis") {
+  static_assert(!TakenByNorm<int> && !TakenByNorm<double> && TakenByNorm<Ints>);
+  Graph g;
+  const Output x = constant(g, Tensor::of<double>(Shape{3, 2}, {3, -4, 0, 0, 3e200, -3e200}));
+  check_near(computed(g, norm(x, {.axes = {1}, .order = 1})), {7, 0, 6e200});
+  check_near(computed(g, norm(x, {.axes = {1}, .order = kInf})), {4, 0, 3e200});
+  const double cube = std::cbrt(91.0);
+  check_near(computed(g, norm(x, {.axes = {1}, .order = 3})), {cube, 0, std::cbrt(2.0) * 3e200});
+  check_near(slopes(g, norm(x, {.axes = {1}, .order = 1}), x), {1, -1, 0, 0, 1, -1});
+  check_near(slopes(g, norm(x, {.axes = {1}, .order = kInf}), x), {0, -1, 0, 0, 0.5, -0.5});
+  const double even = std::pow(2.0, -2.0 / 3);
+  check_near(slopes(g, norm(x, {.axes = {1}, .order = 3}), x),
+             {9 / (cube * cube), -16 / (cube * cube), 0, 0, even, -even});
+  CHECK(norm(x, {.axes = {0}, .order = 3, .keep_dims = true}).shape() == PartialShape{1, 2});
+  check_near(computed(g, norm(zeros(g, {0}, DType::f64), {.order = kInf})), {0});
+  for (const double order : {0.5, 0.0, -kInf, std::nan("")})
+    check_refused([&] { norm(x, {.order = order}); }, "order");
 }
 
 TEST_CASE("an extremum keeps an infinite slope behind it from what is not the extremum") {
