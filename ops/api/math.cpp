@@ -9,6 +9,7 @@
 #include "ops/api/constant.hpp"
 #include "ops/api/node.hpp"
 #include "ops/api/operators.hpp"
+#include "ops/detail/extent.hpp"
 #include "ops/detail/wide.hpp"
 
 namespace troupe {
@@ -19,22 +20,6 @@ Output list_of(Output x, const std::vector<std::int64_t>& values, const char* op
                const Site& site) {
   if (x.empty()) throw Error(invalid_argument(std::string(op) + ": x is empty").at(site));
   return constant(x.graph(), values, site);
-}
-
-// Dimension `axis` of x, from the beginning.
-int place_of(const Output& x, std::int64_t axis, const char* what, const Site& site) {
-  if (x.empty()) throw Error(invalid_argument(std::string(what) + ": x is empty").at(site));
-  const PartialShape& shape = x.shape();
-  if (!shape.known_rank())
-    throw Error(invalid_argument(std::string(what) + ": the number of dimensions of '" + x.name() +
-                                 "' must be known")
-                    .at(site));
-  const int rank = shape.rank();
-  if (axis < -rank || axis >= rank)
-    throw Error(invalid_argument(std::string(what) + ": '" + x.name() + "' has shape " +
-                                 shape.text() + " and no dimension " + std::to_string(axis))
-                    .at(site));
-  return int(axis < 0 ? axis + rank : axis);
 }
 
 template <class Ys>
@@ -182,7 +167,7 @@ Output stack(const std::vector<Output>& values, std::int64_t axis, Site site) {
 }
 
 std::vector<Output> unstack(Output x, std::int64_t axis, Site site) {
-  const int place = place_of(x, axis, "unstack", site);
+  const int place = detail::place_of(x, axis, "unstack", site);
   if (!x.shape().known(place))
     throw Error(invalid_argument("unstack: dimension " + std::to_string(axis) + " of '" + x.name() +
                                  "' must be known, not " + x.shape().text())
@@ -192,7 +177,7 @@ std::vector<Output> unstack(Output x, std::int64_t axis, Site site) {
 
 Output detail::along(Output (*f)(Output, Site), Output x, std::int64_t axis, Site site) {
   if (axis == -1) return f(x, std::move(site));
-  const int place = place_of(x, axis, "softmax", site), last = x.shape().rank() - 1;
+  const int place = detail::place_of(x, axis, "softmax", site), last = x.shape().rank() - 1;
   if (place == last) return f(x, std::move(site));
   std::vector<std::int64_t> swapped;
   for (int i = 0; i <= last; ++i) swapped.push_back(i == place ? last : i == last ? place : i);

@@ -4,8 +4,10 @@
 
 #include <cmath>
 
+#include "ops/api/constant.hpp"
 #include "ops/api/math.hpp"
 #include "ops/api/node.hpp"
+#include "ops/detail/extent.hpp"
 #include "ops/detail/wide.hpp"
 
 namespace troupe {
@@ -37,6 +39,36 @@ Output root(Output x, double order, const Site& site) {
 // The norm of order infinity; 0 of no elements.
 Output largest_size(Output x, const SumOptions& over, const Site& site) {
   return relu(max(abs(x, site), {.axes = over.axes, .keep_dims = over.keep_dims}, site), site);
+}
+
+// Of two elements in order, the number that is the part `part` of the way from the first to the
+// second; finite where they are.
+Output between(Output first, Output second, double part, const Site& site) {
+  const auto number = [&](double value) { return number_beside(first, value, "", site); };
+  return add(mul(first, number(1 - part), site), mul(second, number(part), site), site);
+}
+// REQUIRES: q is in [0, 1].
+Output quantile_along(const char* what, Output x, double q, std::int64_t axis, bool keep_dims,
+                      const Site& site) {
+  const int place = detail::place_of(x, axis, what, site);
+  const std::int64_t n = detail::known_extent(x, place, what, site);
+  const DType dtype = x.dtype();
+  if (n == 0 || !is_float(dtype))
+    throw Error(
+        invalid_argument(fmt::format("{}: x is {} {}, and has {}", what, dtype_name(dtype),
+                                     x.shape().text(), n == 0 ? "no elements" : "no floating type"))
+            .at(site));
+  const Output sorted = sort(wide(x, site), {.axis = place}, site).y;
+  const auto at = [&](std::int64_t i) {
+    return gather(sorted, constant(x.graph(), i, site), {.axis = place}, site);
+  };
+  const double position = q * double(n - 1);
+  const auto before = std::int64_t(position);
+  const double part = position - double(before);
+  Output y = part == 0 ? at(before) : between(at(before), at(before + 1), part, site);
+  const Output last = at(n - 1);  // where a NaN is
+  y = select(is_nan(last, site), last, y, site);
+  return narrow(keep_dims ? expand_dims(y, place, site) : y, dtype, site);
 }
 
 MeanAndVariance wide_moments(Output x, const SumOptions& options, const Site& site) {
@@ -83,6 +115,43 @@ Output norm(Output x, const VectorNormOptions& options, Site site) {
   const Output part = root(sum(power(div(x, unit, site), order, site), over, site), order, site);
   const Output units = options.keep_dims ? unit : reshape(unit, shape(part, {}, site), site);
   return narrow(mul(part, units, site), dtype, site);
+}
+
+Output cdist(Output a, Output b, double order, Site site) {
+  check_given("cdist: a", a, site);
+  check_given("cdist: b", b, site);
+  const PartialShape &of_a = a.shape(), &of_b = b.shape();
+  const auto refuse = [&](const std::string& why) {
+    throw Error(
+        invalid_argument(fmt::format("cdist: a is {} and b {}: {}", of_a.text(), of_b.text(), why))
+            .at(site));
+  };
+  if (!of_a.known_rank() || !of_b.known_rank() || of_a.rank() < 2 || of_b.rank() < 2)
+    refuse("wants [..., m, d] and [..., n, d]");
+  const Dim of_row = of_a[of_a.rank() - 1], of_other = of_b[of_b.rank() - 1];
+  if (of_row.known() && of_other.known() && of_row.value() != of_other.value())
+    refuse("their rows differ in size");
+  const Output rows = expand_dims(wide(a, site), -2, site);
+  const Output columns = expand_dims(wide(b, site), -3, site);
+  return narrow(norm(sub(rows, columns, site), {.axes = {-1}, .order = order}, site), a.dtype(),
+                site);
+}
+
+Output quantile(Output x, double q, std::int64_t axis, Flag keep_dims, Site site) {
+  if (!(q >= 0 && q <= 1))
+    throw Error(invalid_argument(fmt::format("quantile: q is in [0, 1], not {}", q)).at(site));
+  return quantile_along("quantile", x, q, axis, keep_dims, site);
+}
+Output quantile(Output x, double q, Site site) {
+  check_given("quantile: x", x, site);
+  return quantile(reshape(x, {-1}, site), q, 0, false, site);
+}
+Output median(Output x, std::int64_t axis, Flag keep_dims, Site site) {
+  return quantile_along("median", x, 0.5, axis, keep_dims, site);
+}
+Output median(Output x, Site site) {
+  check_given("median: x", x, site);
+  return median(reshape(x, {-1}, site), 0, false, site);
 }
 
 Output l2_normalize(Output x, Ints axes, double epsilon, Site site) {

@@ -32,6 +32,18 @@ Output stddev(Output x, Ints axes, Flag keep_dims = false, Site site = Site::her
   return stddev(x, {.axes = axes, .keep_dims = keep_dims}, std::move(site));
 }
 
+// The element of which the part q of the others along `axis` is smaller, q in [0, 1]; between two
+// elements, the number in proportion, as numpy.quantile and torch.quantile. NaN if one is NaN. The
+// gradient goes to the one or two elements that it is made of. Of floating types; the dimension
+// must be known and not 0. Without an axis, of all elements.
+Output quantile(Output x, double q, std::int64_t axis, Flag keep_dims = false,
+                Site site = Site::here());
+Output quantile(Output x, double q, Site site = Site::here());
+// The quantile 1/2: of an even number of elements the mean of the two in the middle, as
+// numpy.median; torch.median() takes the lower one.
+Output median(Output x, std::int64_t axis, Flag keep_dims = false, Site site = Site::here());
+Output median(Output x, Site site = Site::here());
+
 struct VectorNormOptions {
   std::vector<std::int64_t> axes = {};
   double order = 2;  // 1 or more, or infinity
@@ -50,6 +62,10 @@ Output norm(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here(
 template <class T, class... More>
 requires(std::is_arithmetic_v<T>) Output norm(Output x, T order_or_axis, More... more)
 = delete;
+// The norm of the given order of the difference of each row of a [..., m, d] and each row of b
+// [..., n, d]: [..., m, n]. The gradient of a distance of 0 is 0. Made of all the differences,
+// [..., m, n, d].
+Output cdist(Output a, Output b, double order = 2, Site site = Site::here());
 // x divided by its norm over `axes`, or by `epsilon` where the norm is less.
 Output l2_normalize(Output x, Ints axes, double epsilon = 1e-12, Site site = Site::here());
 

@@ -274,6 +274,47 @@ TEST_CASE("a norm is of any order from 1 on, which is never taken for an axis") 
     check_refused([&] { norm(x, {.order = order}); }, "order");
 }
 
+TEST_CASE("quantiles and medians are NumPy's, and give a NaN away") {
+  Graph g;
+  const Output x = constant(g, Tensor::of<double>(Shape{2, 4}, {3, 1, 2, 10, 5, -1, 0, 7}));
+  check_near(computed(g, quantile(x, 0, 1)), {1, -1});
+  check_near(computed(g, quantile(x, 0.25, 1)), {1.75, -0.25});
+  check_near(computed(g, median(x, -1)), {2.5, 2.5});
+  check_near(computed(g, quantile(x, 0.9, 1)), {7.9, 6.4});
+  check_near(computed(g, quantile(x, 1, 1)), {10, 7});
+  check_near(computed(g, median(x, 0)), {4, 0, 1, 8.5});
+  check_near(computed(g, median(x)), {2.5});
+  CHECK(median(x, 1, true).shape() == PartialShape{2, 1});
+  CHECK(median(x, 0).shape() == PartialShape{4});
+  check_near(slopes(g, quantile(x, 0.25, 1), x), {0, 0.25, 0.75, 0, 0, 0.25, 0.75, 0});
+  check_near(computed(g, median(vector(g, {1, std::nan(""), 2}))), {std::nan("")});
+  check_near(computed(g, median(vector(g, {kInf, 1, kInf, kInf}))), {kInf});
+  // Of f16 the sum of both would be infinite.
+  check_near(computed(g, median(cast(vector(g, {60000, 50000}), DType::f16))), {55008}, 1e-3);
+  check_refused([&] { quantile(x, 1.5, 0); }, "[0, 1]");
+  check_refused([&] { median(x, 2); }, "no dimension 2");
+  check_refused([&] { median(constant(g, {1, 2})); }, "no floating type");
+  check_refused([&] { median(zeros(g, {2, 0}), 1); }, "no elements");
+  check_refused([&] { median(placeholder<float>(g, {-1, 2}), 0); }, "must be known");
+}
+
+TEST_CASE("cdist has the distances of all rows from all others, of any order") {
+  Graph g;
+  const Output a = constant(g, Tensor::of<double>(Shape{3, 2}, {1, 2, 0, 0, 3, 4}));
+  const Output b = constant(g, Tensor::of<double>(Shape{2, 2}, {1, 2, -3, 4}));
+  CHECK(cdist(a, b).shape() == PartialShape{3, 2});
+  const double far = std::sqrt(20.0), near = std::sqrt(5.0), across = std::sqrt(8.0);
+  check_near(computed(g, cdist(a, b)), {0, far, near, 5, across, 6});
+  check_near(computed(g, cdist(a, b, 1)), {0, 6, 3, 7, 4, 6});
+  check_near(computed(g, cdist(a, b, kInf)), {0, 4, 2, 4, 2, 6});
+  check_near(slopes(g, cdist(a, b), a),
+             {0.8944271909999159, -0.4472135954999579, 0.15278640450004205, -1.694427190999916,
+              1.7071067811865475, 0.7071067811865475});
+  CHECK(cdist(zeros(g, {7, 3, 2}), zeros(g, {5, 2})).shape() == PartialShape{7, 3, 5});
+  check_refused([&] { cdist(a, vector(g, {1, 2})); }, "[..., n, d]");
+  check_refused([&] { cdist(a, zeros(g, {2, 3}, DType::f64)); }, "differ in size");
+}
+
 TEST_CASE("an extremum keeps an infinite slope behind it from what is not the extremum") {
   Graph g;
   const Output x = reshape(vector(g, {0, -1, 0, -kInf, -2, -3}), {2, 3});
