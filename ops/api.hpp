@@ -27,6 +27,7 @@
 #include "ops/api/tensor_array.hpp"
 #include "ops/api/text.hpp"
 #include "ops/api/variable.hpp"
+#include "ops/api/windows.hpp"
 #include "ops/data/data.hpp"
 #include "ops/graph_api.hpp"
 #include "ops/metrics/metrics.hpp"
