@@ -10,54 +10,57 @@ namespace troupe {
 
 Output gelu(Output x, const GeluOptions& options, Site site) {
   check_given("gelu: x", x, site);
-  if (detail::is_narrow(x))
-    return cast(gelu(cast(x, DType::f32, site), options, site), x.dtype(), site);
-  const auto number = [&](double value) { return number_beside(x, value, "gelu: x", site); };
-  const Output half = mul(x, number(0.5), site);
-  if (!options.approximate)
-    return mul(half, add(erf(mul(x, number(std::numbers::sqrt2 / 2), site), site), number(1), site),
-               site);
-  const Output cube = mul(mul(x, x, site), mul(x, number(0.044715), site), site);
-  const Output inner =
-      mul(add(x, cube, site), number(std::numbers::sqrt2 * std::numbers::inv_sqrtpi), site);
-  return mul(half, add(tanh(inner, site), number(1), site), site);
+  const auto f = [&](const Output& x) {
+    const auto number = [&](double value) { return number_beside(x, value, "gelu: x", site); };
+    const Output half = mul(x, number(0.5), site);
+    if (!options.approximate)
+      return mul(half,
+                 add(erf(mul(x, number(std::numbers::sqrt2 / 2), site), site), number(1), site),
+                 site);
+    const Output cube = mul(mul(x, x, site), mul(x, number(0.044715), site), site);
+    const Output inner =
+        mul(add(x, cube, site), number(std::numbers::sqrt2 * std::numbers::inv_sqrtpi), site);
+    return mul(half, add(tanh(inner, site), number(1), site), site);
+  };
+  return detail::in_wide(site, f, x);
 }
 
 Output silu(Output x, Site site) {
   check_given("silu: x", x, site);
-  if (detail::is_narrow(x)) return cast(silu(cast(x, DType::f32, site), site), x.dtype(), site);
-  return mul(x, sigmoid(x, site), site);
+  const auto f = [&](const Output& x) { return mul(x, sigmoid(x, site), site); };
+  return detail::in_wide(site, f, x);
 }
 
+// f16 has no 0.1: 0.09998 times x would be rounded again.
 Output leaky_relu(Output x, double slope, Site site) {
   check_given("leaky_relu: x", x, site);
-  const DType dtype = x.dtype();
-  x = detail::wide(x, site);  // f16 has no 0.1: 0.09998 times x would be rounded again
-  return detail::narrow(leaky_relu(x, number_beside(x, slope, "leaky_relu: x", site), site), dtype,
-                        site);
+  const auto f = [&](const Output& x) {
+    return leaky_relu(x, number_beside(x, slope, "leaky_relu: x", site), site);
+  };
+  return detail::in_wide(site, f, x);
 }
 
 Output mish(Output x, Site site) {
   check_given("mish: x", x, site);
-  if (detail::is_narrow(x)) return cast(mish(cast(x, DType::f32, site), site), x.dtype(), site);
-  return mul(x, tanh(softplus(x, site), site), site);
+  const auto f = [&](const Output& x) { return mul(x, tanh(softplus(x, site), site), site); };
+  return detail::in_wide(site, f, x);
 }
 
 Output hard_swish(Output x, Site site) {
   check_given("hard_swish: x", x, site);
-  if (detail::is_narrow(x))
-    return cast(hard_swish(cast(x, DType::f32, site), site), x.dtype(), site);
-  return mul(x, hard_sigmoid(x, site), site);
+  const auto f = [&](const Output& x) { return mul(x, hard_sigmoid(x, site), site); };
+  return detail::in_wide(site, f, x);
 }
 
 Output hard_sigmoid(Output x, Site site) {
   check_given("hard_sigmoid: x", x, site);
-  if (detail::is_narrow(x))
-    return cast(hard_sigmoid(cast(x, DType::f32, site), site), x.dtype(), site);
-  const auto number = [&](double value) {
-    return number_beside(x, value, "hard_sigmoid: x", site);
+  const auto f = [&](const Output& x) {
+    const auto number = [&](double value) {
+      return number_beside(x, value, "hard_sigmoid: x", site);
+    };
+    return mul(relu6(add(x, number(3), site), site), number(1.0 / 6), site);
   };
-  return mul(relu6(add(x, number(3), site), site), number(1.0 / 6), site);
+  return detail::in_wide(site, f, x);
 }
 
 Output log_sigmoid(Output x, Site site) {
@@ -67,10 +70,11 @@ Output log_sigmoid(Output x, Site site) {
 
 Output glu(Output x, std::int64_t axis, Site site) {
   check_given("glu: x", x, site);
-  if (detail::is_narrow(x))
-    return cast(glu(cast(x, DType::f32, site), axis, site), x.dtype(), site);
-  const std::vector<Output> halves = split(x, 2, axis, {}, site);
-  return mul(halves[0], sigmoid(halves[1], site), site);
+  const auto f = [&](const Output& x) {
+    const std::vector<Output> halves = split(x, 2, axis, {}, site);
+    return mul(halves[0], sigmoid(halves[1], site), site);
+  };
+  return detail::in_wide(site, f, x);
 }
 
 }  // namespace troupe

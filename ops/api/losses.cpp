@@ -13,10 +13,7 @@ namespace troupe {
 
 namespace {
 
-// In f32, beside narrow predictions.
-Operand wide(const Operand& targets, const Output& predictions, const Site& site) {
-  return Operand(detail::wide(targets.beside(predictions, site), site), site);
-}
+using detail::in_wide;
 
 // Whether broadcasting with b repeats a. Lengths that are not known are taken for other ones
 // than 1.
@@ -47,16 +44,17 @@ void check_pairs(const char* loss, const Output& predictions, const Operand& tar
 }  // namespace
 
 Output sigmoid_cross_entropy(Output logits, const Operand& labels, Site site) {
-  const Operand one = number_beside(logits, 1, "sigmoid_cross_entropy: `logits`", site);
+  check_given("sigmoid_cross_entropy: `logits`", logits, site);
   check_pairs("sigmoid_cross_entropy", logits, labels, site);
-  if (detail::is_narrow(logits))
-    return cast(sigmoid_cross_entropy(detail::wide(logits, site), wide(labels, logits, site), site),
-                logits.dtype(), site);
-  const Output is = labels.beside(logits, site);
   // Each part is exact where its label is 1, as max(x, 0) - x label + log(1 + e^-|x|) is, and has a
   // gradient at 0.
-  return add(mul(is, softplus(neg(logits, site), site), site),
-             mul(sub(one, is, site), softplus(logits, site), site), site);
+  const auto f = [&](const Output& logits, const Operand& labels) {
+    const Operand one = number_beside(logits, 1, "", site);
+    const Output is = labels.beside(logits, site);
+    return add(mul(is, softplus(neg(logits, site), site), site),
+               mul(sub(one, is, site), softplus(logits, site), site), site);
+  };
+  return in_wide(site, f, logits, labels);
 }
 
 Output binary_cross_entropy(Output probabilities, const Operand& labels,
@@ -69,49 +67,47 @@ Output binary_cross_entropy(Output probabilities, const Operand& labels,
             .at(site));
   check_given("binary_cross_entropy: `probabilities`", probabilities, site);
   check_pairs("binary_cross_entropy", probabilities, labels, site);
-  if (detail::is_narrow(probabilities))
-    return cast(binary_cross_entropy(detail::wide(probabilities, site),
-                                     wide(labels, probabilities, site), options, site),
-                probabilities.dtype(), site);
-  const auto number = [&](double value) { return number_beside(probabilities, value, "", site); };
-  const Output is = labels.beside(probabilities, site), one = number(1).beside(probabilities, site);
-  const Output p = clip_by_value(probabilities, number(epsilon), number(1 - epsilon), site);
-  return neg(add(mul(is, log(p, site), site),
-                 mul(sub(one, is, site), log(sub(one, p, site), site), site), site),
-             site);
+  const auto f = [&](const Output& probabilities, const Operand& labels) {
+    const auto number = [&](double value) { return number_beside(probabilities, value, "", site); };
+    const Output is = labels.beside(probabilities, site);
+    const Output one = number(1).beside(probabilities, site);
+    const Output p = clip_by_value(probabilities, number(epsilon), number(1 - epsilon), site);
+    return neg(add(mul(is, log(p, site), site),
+                   mul(sub(one, is, site), log(sub(one, p, site), site), site), site),
+               site);
+  };
+  return in_wide(site, f, probabilities, labels);
 }
 
 Output kl_divergence(Output p, Output q, std::int64_t axis, Site site) {
   check_given("kl_divergence: `p`", p, site);
   check_given("kl_divergence: `q`", q, site);
-  if (detail::is_narrow(p))
-    return cast(kl_divergence(detail::wide(p, site), detail::wide(q, site), axis, site), p.dtype(),
-                site);
-  const Operand zero = number_beside(p, 0, "", site), one = number_beside(p, 1, "", site);
-  // The logarithm of a 0 that does not count would give its gradient no number.
-  const Output counts = not_equal(p, zero, site);
-  const Output ratio = div(select(counts, p, one, site), select(counts, q, one, site), site);
-  return sum(select(counts, mul(p, log(ratio, site), site), zero, site), {.axes = {axis}}, site);
+  const auto f = [&](const Output& p, const Output& q) {
+    const Operand zero = number_beside(p, 0, "", site), one = number_beside(p, 1, "", site);
+    // The logarithm of a 0 that does not count would give its gradient no number.
+    const Output counts = not_equal(p, zero, site);
+    const Output ratio = div(select(counts, p, one, site), select(counts, q, one, site), site);
+    return sum(select(counts, mul(p, log(ratio, site), site), zero, site), {.axes = {axis}}, site);
+  };
+  return in_wide(site, f, p, q);
 }
 
 Output mean_squared_error(Output predictions, const Operand& targets, Site site) {
   check_given("mean_squared_error: `predictions`", predictions, site);
   check_pairs("mean_squared_error", predictions, targets, site);
-  if (detail::is_narrow(predictions))
-    return cast(
-        mean_squared_error(detail::wide(predictions, site), wide(targets, predictions, site), site),
-        predictions.dtype(), site);
-  return mean(squared_difference(predictions, targets, site), MeanOptions{}, site);
+  const auto f = [&](const Output& predictions, const Operand& targets) {
+    return mean(squared_difference(predictions, targets, site), MeanOptions{}, site);
+  };
+  return in_wide(site, f, predictions, targets);
 }
 
 Output mean_absolute_error(Output predictions, const Operand& targets, Site site) {
   check_given("mean_absolute_error: `predictions`", predictions, site);
   check_pairs("mean_absolute_error", predictions, targets, site);
-  if (detail::is_narrow(predictions))
-    return cast(mean_absolute_error(detail::wide(predictions, site),
-                                    wide(targets, predictions, site), site),
-                predictions.dtype(), site);
-  return mean(abs(sub(predictions, targets, site), site), MeanOptions{}, site);
+  const auto f = [&](const Output& predictions, const Operand& targets) {
+    return mean(abs(sub(predictions, targets, site), site), MeanOptions{}, site);
+  };
+  return in_wide(site, f, predictions, targets);
 }
 
 Output huber(Output predictions, const Operand& targets, double delta, Site site) {
@@ -120,25 +116,22 @@ Output huber(Output predictions, const Operand& targets, double delta, Site site
                     .at(site));
   check_given("huber: `predictions`", predictions, site);
   check_pairs("huber", predictions, targets, site);
-  if (detail::is_narrow(predictions))
-    return cast(
-        huber(detail::wide(predictions, site), wide(targets, predictions, site), delta, site),
-        predictions.dtype(), site);
-  return huber(predictions, targets, number_beside(predictions, delta, "", site), site);
+  const auto f = [&](const Output& predictions, const Operand& targets) {
+    return huber(predictions, targets, number_beside(predictions, delta, "", site), site);
+  };
+  return in_wide(site, f, predictions, targets);
 }
 
 Output hinge(Output logits, const Operand& labels, Site site) {
-  const auto number = [&](double value) {
-    return number_beside(logits, value, "hinge: `logits`", site);
-  };
   check_pairs("hinge", logits, labels, site);
   check_given("hinge: `logits`", logits, site);
-  if (detail::is_narrow(logits))
-    return cast(hinge(detail::wide(logits, site), wide(labels, logits, site), site), logits.dtype(),
-                site);
-  const Output sign =
-      sub(mul(labels.beside(logits, site), number(2), site), number(1), site);  // -1 or 1
-  return relu(sub(number(1), mul(sign, logits, site), site), site);
+  const auto f = [&](const Output& logits, const Operand& labels) {
+    const auto number = [&](double value) { return number_beside(logits, value, "", site); };
+    const Output sign =
+        sub(mul(labels.beside(logits, site), number(2), site), number(1), site);  // -1 or 1
+    return relu(sub(number(1), mul(sign, logits, site), site), site);
+  };
+  return in_wide(site, f, logits, labels);
 }
 
 namespace {
@@ -191,15 +184,14 @@ Output triplet_margin(Output anchor, Output positive, Output negative, double ma
   check_given("triplet_margin: `anchor`", anchor, site);
   check_given("triplet_margin: `positive`", positive, site);
   check_given("triplet_margin: `negative`", negative, site);
-  if (detail::is_narrow(anchor))
-    return cast(triplet_margin(detail::wide(anchor, site), detail::wide(positive, site),
-                               detail::wide(negative, site), margin, site),
-                anchor.dtype(), site);
-  const auto distance = [&](const Output& other) {
-    return norm(sub(anchor, other, site), {.axes = {-1}}, site);
+  const auto f = [&](const Output& anchor, const Output& positive, const Output& negative) {
+    const auto distance = [&](const Output& other) {
+      return norm(sub(anchor, other, site), {.axes = {-1}}, site);
+    };
+    const Output apart = sub(distance(positive), distance(negative), site);
+    return relu(add(apart, number_beside(apart, margin, "", site), site), site);
   };
-  const Output apart = sub(distance(positive), distance(negative), site);
-  return relu(add(apart, number_beside(apart, margin, "", site), site), site);
+  return in_wide(site, f, anchor, positive, negative);
 }
 
 }  // namespace troupe

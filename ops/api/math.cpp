@@ -100,16 +100,18 @@ Output logaddexp(const Operand& a, const Operand& b, Site site) {
   const Output x = value_beside(a, {&a, &b}, site), y = value_beside(b, {&a, &b}, site);
   check_given("logaddexp: `a`", x, site);
   check_given("logaddexp: `b`", y, site);
-  if (detail::is_narrow(x))
-    return cast(logaddexp(detail::wide(x, site), detail::wide(y, site), site), x.dtype(), site);
   // The larger one is chosen, not computed by maximum() and abs(), which have no second derivative
   // where both are equal.
-  const Output first = greater_equal(x, y, site);
-  const Output top = select(first, x, y, site), other = select(first, y, x, site);
-  // An infinity that both are has no difference.
-  const Output endless = logical_and(equal(x, y, site), is_inf(x, site), site);
-  const Output apart = select(endless, number_beside(x, 0, "", site), sub(other, top, site), site);
-  return add(top, softplus(apart, site), site);
+  const auto f = [&](const Output& x, const Output& y) {
+    const Output first = greater_equal(x, y, site);
+    const Output top = select(first, x, y, site), other = select(first, y, x, site);
+    // An infinity that both are has no difference.
+    const Output endless = logical_and(equal(x, y, site), is_inf(x, site), site);
+    const Output apart =
+        select(endless, number_beside(x, 0, "", site), sub(other, top, site), site);
+    return add(top, softplus(apart, site), site);
+  };
+  return detail::in_wide(site, f, x, y);
 }
 
 Output range(GraphBuilder& g, std::int64_t limit, Site site) {

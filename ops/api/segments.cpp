@@ -5,6 +5,7 @@
 #include "core/function_ref.hpp"
 #include "ops/api/constant.hpp"
 #include "ops/api/node.hpp"
+#include "ops/detail/wide.hpp"
 
 namespace troupe {
 
@@ -15,14 +16,11 @@ Output over_root(const std::string& what, const Output& data, const Output& ids,
                  FunctionRef<Output(const Output&)> sum, const Site& site) {
   check_given(what + ": `data`", data, site);
   check_given(what + ": `segment_ids`", ids, site);
-  const DType dtype = data.dtype();
-  const bool narrow = dtype == DType::f16 || dtype == DType::bf16;
-  const Output wide = narrow ? cast(data, DType::f32, site) : data;
+  const Output wide = detail::wide(data, site);
   const Output ones = ones_like(cast(ids, wide.dtype(), site), site);
   const Output one = number_beside(wide, 1, "", site).beside(wide, site);
   const Output rows = maximum(sum(ones), one, site);
-  const Output y = scale_rows(sum(wide), rsqrt(rows, site), site);
-  return narrow ? cast(y, dtype, site) : y;
+  return detail::narrow(scale_rows(sum(wide), rsqrt(rows, site), site), data.dtype(), site);
 }
 
 }  // namespace
