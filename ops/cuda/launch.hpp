@@ -24,6 +24,9 @@ inline Grid block_for_each(std::int64_t n) {
   return {unsigned(std::clamp<std::int64_t>(n, 1, kMostBlocks)), kThreads};
 }
 
+// How many numbers a thread alone goes through; for more, a block is worth its barriers.
+inline constexpr std::int64_t kFew = 32;
+
 // Strips of 32 columns, which a warp reads at once.
 inline std::int64_t strips_of(std::int64_t columns) { return (columns + 31) / 32; }
 

@@ -59,7 +59,6 @@ struct Merged {
 // What goes through the numbers of an output: a block, a warp's lane for each column, or a thread.
 enum By : std::size_t { rows, columns, few };
 constexpr const char* kNames[] = {"ReduceRows", "ReduceColumns", "ReduceFew"};
-constexpr std::int64_t kFew = 32;  // for a block to be worth its barriers
 
 By by(const Step& step) { return step.n <= kFew ? few : step.inner == 1 ? rows : columns; }
 

@@ -1,6 +1,8 @@
 // ArgMax and ArgMin: where along one dimension the extreme value first stands.
 #include <fmt/core.h>
 
+#include <array>
+
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/element_types.hpp"
 #include "ops/cuda/launch.hpp"
@@ -85,9 +87,8 @@ class ArgOnGpu final : public cuda::DeviceKernel {
  public:
   explicit ArgOnGpu(const KernelSpec& s)
       : axis_(s.int_attr("axis")),
-        function_{cuda::device_type("ArgExtreme",
-                                    {cuda::name_of(typeid(More)), cuda::element_type(s.type())})} {}
-  std::span<cuda::GpuFunction> functions() override { return {&function_, 1}; }
+        functions_{function("ArgExtreme", s.type()), function("ArgExtremeOfRows", s.type())} {}
+  std::span<cuda::GpuFunction> functions() override { return functions_; }
   Status compute(KernelContext& ctx) override {
     const Tensor& x = ctx.input(0);
     TROUPE_TRY(PartialShape shape, without(x.shape(), axis_));
@@ -96,15 +97,21 @@ class ArgOnGpu final : public cuda::DeviceKernel {
     const std::int64_t inner = x.shape().elements(a + 1, x.rank()), n = y.elements();
     if (n != 0) {
       device::ReduceArgs args{x.raw(), y.mutable_raw(), n / inner, x.dim(a), inner};
-      TROUPE_TRY(launch(ctx, function_, cuda::grid_for(n), &args));
+      const bool by_rows = inner == 1 && x.dim(a) > cuda::kFew;
+      TROUPE_TRY(launch(ctx, functions_[by_rows],
+                        by_rows ? cuda::block_for_each(n) : cuda::grid_for(n), &args));
     }
     ctx.set_output(0, std::move(y));
     return ok_status();
   }
 
  private:
+  static cuda::GpuFunction function(const char* name, DType dtype) {
+    return {cuda::device_type(name, {cuda::name_of(typeid(More)), cuda::element_type(dtype)})};
+  }
+
   std::int64_t axis_;
-  cuda::GpuFunction function_;
+  std::array<cuda::GpuFunction, 2> functions_;
 };
 
 OpDef arg(std::string name, std::string what) {

@@ -231,6 +231,30 @@ TEST_CASE("CUDA: reductions over rows, columns and anything else") {
     }
 }
 
+TEST_CASE("CUDA: the first extreme of rows and columns of any length, and the first NaN") {
+  if (skips_without_gpu()) return;
+  Random random(8);
+  INFO("seed 8");
+  for (const char* op : {"ArgMax", "ArgMin"})
+    for (const DType dtype : {DType::f32, DType::bf16, DType::i32})
+      for (const std::int64_t n : {1, 31, 32, 33, 64, 255, 256, 257, 1000})
+        for (const bool has_nan : {false, true}) {
+          Tensor x = Tensor::make(dtype, Shape{5, n}).value();
+          for (std::int64_t i = 0; i < x.elements(); ++i) {
+            // Of few values, so that many are equal; -0 is one of them.
+            const float value = -float(random.below(7)) * (random.below(2) == 0 ? 1 : -1);
+            const bool none = has_nan && random.below(std::uint64_t(2 * n)) == 0;
+            if (dtype == DType::f32) x.mutable_data<float>()[i] = none ? NAN : value;
+            if (dtype == DType::bf16) x.mutable_data<bfloat16>()[i] = bfloat16(none ? NAN : value);
+            if (dtype == DType::i32) x.mutable_data<std::int32_t>()[i] = std::int32_t(value);
+          }
+          for (const std::int64_t axis : {0, 1}) {
+            INFO(op << " of " << dtype_name(dtype) << " and " << n << " along " << axis);
+            check_same(make_node(op, {x}, {{"axis", axis}}), {x}, false);
+          }
+        }
+}
+
 TEST_CASE("CUDA: products of matrices at the borders of tiles") {
   if (skips_without_gpu()) return;
   Random random(6);
