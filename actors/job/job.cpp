@@ -788,9 +788,11 @@ const std::string& Job::note() const { return state_->position.note; }
 std::string Job::checkpoint() const { return state_->checkpoints.newest(); }
 Status Job::last_checkpoint() const { return state_->checkpoints.last(); }
 std::int64_t Job::dropped() const { return state_->dropped->load(); }
+// The thread that serves may see it and destroy the job before the bell has rung.
 void Job::stop() {
+  const std::shared_ptr<Bell> bell = state_->bell;
   state_->stop = true;
-  state_->bell->ring();
+  bell->ring();
 }
 bool Job::stopped() const { return state_->over ? state_->stopped : state_->stop_asked(); }
 
