@@ -20,13 +20,14 @@ namespace troupe {
 //
 // A run is entered before it is sent. Its outcome is recorded when it is answered, to be compared
 // when the run is repeated; a failure that will happen again counts, too. A run that only read has
-// no effect and is dropped, as is one that was lost with a part of the job.
+// no effect, also if it failed, and is dropped, as is one that was lost with a part of the job.
 //
 // The log is broken, until a state is kept again, by anything that may not repeat with the same
-// result: a run that was ended by its deadline or its client, concurrent runs of several clients if
-// their order matters, an immediate run whose values others had changed, or too many runs. It is
-// also broken if not everything was entered. Runs that take elements of queues must not be
-// concurrent: the one that took the older element may be the one that commits later.
+// result: a run that could have written, drawn or taken elements and was ended by its deadline or
+// its client, concurrent runs of several clients if their order matters, an immediate run whose
+// values others had changed, or too many runs. It is also broken if not everything was entered.
+// Runs that take elements of queues must not be concurrent: the one that took the older element may
+// be the one that commits later.
 class RunLog {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // of feeds and notes

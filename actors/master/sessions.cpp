@@ -359,6 +359,7 @@ void Sessions::ended(RunAnswer& answer, Outputs& out) {
   result.snapshot = answer.snapshot;
   result.behind = answer.behind;
   result.moved = answer.moved;
+  result.only_read = answer.only_read;
   result.place = std::move(answer.place);
   if (result.status.ok()) {
     result.fetches.resize(run.fetches);
