@@ -1,11 +1,13 @@
 #include "actors/client/session_actor.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <caf/event_based_actor.hpp>
 #include <caf/exit_reason.hpp>
 #include <caf/sec.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
+#include <chrono>
 #include <map>
 #include <optional>
 #include <utility>
@@ -29,6 +31,8 @@ namespace troupe {
 namespace {
 
 using namespace serving;
+
+using Clock = std::chrono::steady_clock;
 
 constexpr int kBegins = 3;  // attempts to start a run
 
@@ -56,7 +60,8 @@ struct Mailbox {
 
 struct Asked {
   AskRun ask;
-  PendingRun run;
+  const Clock::time_point since = Clock::now();
+  PendingRun run = {};
   int begun = 0;
   std::uint64_t recoveries = 0;  // of the session when the run was started
   caf::typed_response_promise<RunResult> answer;
@@ -86,11 +91,21 @@ void answer(Asked& asked, Status status, std::vector<Tensor> fetches = {}) {
   asked.answer.deliver(std::move(result));
 }
 
+// What the run may still take: recoveries and earlier attempts count.
+RunOptions options_left(const Asked& asked) {
+  RunOptions options = asked.ask.options;
+  if (asked.begun > 0 && options.timeout)
+    options.timeout =
+        std::max(std::chrono::nanoseconds(0), std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                                  *options.timeout - (Clock::now() - asked.since)));
+  return options;
+}
+
 // Starts the run. An error of start() is its result.
 Status begin(Self self, std::uint64_t number, Asked& asked) {
   try {
     asked.recoveries = self->state.session->recoveries();
-    asked.run = asked.ask.step.start(asked.ask.feeds, asked.ask.options);
+    asked.run = asked.ask.step.start(asked.ask.feeds, options_left(asked));
     ++asked.begun;
     asked.run.then([mailbox = self->state.mailbox, number](const Expected<std::vector<Tensor>>&) {
       mailbox->send(RunOver{number});
@@ -103,7 +118,7 @@ Status begin(Self self, std::uint64_t number, Asked& asked) {
 
 void ask_run(Self self, AskRun& ask, caf::typed_response_promise<RunResult> promise) {
   const std::uint64_t number = ++self->state.last_run;
-  Asked asked{std::move(ask), {}, 0, 0, std::move(promise)};
+  Asked asked{.ask = std::move(ask), .answer = std::move(promise)};
   if (Status begun = begin(self, number, asked); !begun.ok()) return answer(asked, begun);
   self->state.runs.emplace(number, std::move(asked));
 }

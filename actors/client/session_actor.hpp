@@ -25,7 +25,9 @@ namespace troupe {
 //
 // Any number of runs may be under way; each is answered when it is over, in any order. Unloaded
 // steps are compiled again. If the session recovers from a loss (Session::keep), the run is started
-// again. The actor has its own thread, and shares ownership of the session.
+// again. RunOptions::timeout counts from the moment when the actor takes up the request, over all
+// of that; while the session recovers it takes up none. The actor has its own thread, and shares
+// ownership of the session.
 //
 // It ends with the session: with exit reason none if the session was closed, else with
 // caf::sec::runtime_error and the cause as its text, for actors that monitor or supervise it. On

@@ -2,12 +2,15 @@
 #include "actors/client/session_actor.hpp"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <caf/actor_system_config.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <future>
 #include <mutex>
@@ -17,11 +20,13 @@
 
 #include "apps/troupe.hpp"
 #include "tests/actors/support/sessions.hpp"
+#include "tests/apps/job_processes.hpp"
 #include "tests/contains.hpp"
 #include "tests/serialization/temporary.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
+using namespace std::chrono_literals;
 using troupe::testing::TemporaryDir;
 
 namespace {
@@ -35,19 +40,20 @@ struct ServedGraph {
   Variable v = variable(g, "v", Tensor::scalar(0.0f));
   Output x = placeholder(g, DType::f32, Shape{});
   Op add = assign_add(v, x);
+  Output twice_of = x * 2.0f;
   std::shared_ptr<Session> session;
   CompiledStep step, twice;
   caf::actor runs;
 
-  ServedGraph() {
+  explicit ServedGraph(const Cluster& cluster = one_thread()) {
     config.set("scheduler.policy", caf::atom("sharing"));
     config.set("scheduler.max-threads", kSchedulerThreads);
     std::thread([&] {
       system.emplace(config);
-      session = std::make_shared<Session>(g, *system, one_thread());
+      session = std::make_shared<Session>(g, *system, cluster);
       session->init();
       step = session->compile({}, {add}, {x});
-      twice = session->compile({x * 2.0f}, {}, {x});
+      twice = session->compile({twice_of}, {}, {x});
       runs = value_or_throw(spawn_session_actor(*system, session));
     }).join();
   }
@@ -148,6 +154,37 @@ TEST_CASE("a step that was unloaded is compiled again for an actor's run") {
     CHECK(answer == 42);
   }).join();
   CHECK_THROWS_AS(CompiledStep().load(), Error);
+}
+
+TEST_CASE("a run that an actor asks for has its timeout once, also if a worker was lost") {
+  std::atomic<std::int64_t> hold{0};  // how long the next start of a runtime takes, in ns
+  Cluster cluster = one_thread();
+  cluster.workers = 1;
+  cluster.stop = [&hold] {
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::nanoseconds(hold.exchange(0));
+    while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    return false;
+  };
+  ServedGraph s(cluster);
+  s.session->keep();
+  const auto workers = processes_of(getpid());
+  REQUIRE(workers.size() == 1);
+  kill(workers[0], SIGKILL);
+  // More time for a machine that was too slow to get as far as the loss within it.
+  for (std::chrono::nanoseconds time = 250ms; s.session->recoveries() == 0; time *= 2) {
+    hold = time.count();
+    std::thread([&] {
+      caf::scoped_actor self(*s.system);
+      self->request(s.runs, caf::infinite, AskRun{s.twice, feed(1), {.timeout = time}})
+          .receive(
+              [](const RunResult& result) {
+                CHECK(result.status.code() == Code::deadline_exceeded);
+              },
+              [](const caf::error&) { CHECK(false); });
+    }).join();
+  }
+  CHECK(s.session->run({s.twice_of}, {}, {{s.x, Tensor::scalar(2.0f)}})[0].item<float>() == 4);
 }
 
 TEST_CASE("an actor that watches a session hears of its commits and its end") {
