@@ -58,8 +58,10 @@ struct Cluster {
   // A run in which no node has begun or ended for this long is named in a warning, with what it
   // waits for; not while it waits for a queue. 0: never.
   std::chrono::milliseconds stands_still{60'000};
-  // Polled while the session waits for its workers, on a thread for which the calling one waits;
-  // true: give up (cancelled). What it throws is the session's error.
+  // Polled while the session waits for its workers, also for those that replace lost ones, on a
+  // thread for which the calling one waits; true: give up (cancelled). What it throws is the
+  // session's error. The session is locked meanwhile: its methods that wait, and
+  // CompiledStep::start, are refused there (failed_precondition); in other threads they wait.
   std::function<bool()> stop;
   bool soft_placement = true;
   std::vector<std::string> disabled_passes;  // "fold", "cse", or passes of the program's own

@@ -34,7 +34,8 @@ Status renew(SessionCore& core, const Status& why) {
   hooks.join_within = core.cluster.replace_within;
   hooks.again = true;
   Cluster cluster = core.cluster;
-  cluster.stop = [first = core.cluster.stop, second = core.stop_waiting] {
+  cluster.stop = [&core, first = core.cluster.stop, second = core.stop_waiting] {
+    const AsksWhetherToStop here(core);
     return (first && first()) || (second && second());
   };
   TROUPE_TRY(auto fresh, Runtime::start(cluster, core.system, std::move(hooks)));

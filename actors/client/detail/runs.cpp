@@ -103,7 +103,8 @@ void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& option
     return deadline_exceeded("the run's timeout had passed before it began");
   };
   run.core = step.core;
-  Status status = check_feeds(step.feeds, feeds);
+  Status status = AsksWhetherToStop::not_here(*run.core, "CompiledStep::start");
+  if (status.ok()) status = check_feeds(step.feeds, feeds);
   if (status.ok() && options.durable) status = run.core->durable.available();
   if (status.ok() && options.durable && run.core->once_by.load() == std::this_thread::get_id())
     status = failed_precondition(

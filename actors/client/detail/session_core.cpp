@@ -28,8 +28,17 @@ Status in_its_process(const SessionCore& core, std::string_view method) {
                   method, getpid(), core.process));
 }
 
+Status AsksWhetherToStop::not_here(const SessionCore& core, std::string_view method) {
+  if (asked != &core) return ok_status();
+  return failed_precondition(
+      fmt::format("{} was called in Cluster::stop, for whose answer the session waits: call it "
+                  "from another thread, and do not wait for that there",
+                  method));
+}
+
 Status may_wait(const SessionCore& core, std::string_view method) {
   TROUPE_TRY(in_its_process(core, method));
+  TROUPE_TRY(AsksWhetherToStop::not_here(core, method));
   if (detail::Callbacks::here())
     return failed_precondition(
         fmt::format("{} was called in a callback of PendingRun::then or Session::watch, on a "

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "actors/client/detail/callbacks.hpp"
@@ -85,8 +86,8 @@ struct SessionCore {
   caf::actor_system* const system;  // of the program; null: the runtime has its own
   const pid_t process = getpid();   // which has its threads
   const std::uint64_t forks = forks_before_this_process();
-  const bool logs;                  // it can replace its workers
-  std::atomic<bool> keeps{false};   // Session::keep was called
+  const bool logs;                 // it can replace its workers
+  std::atomic<bool> keeps{false};  // Session::keep was called
   std::shared_mutex gate;  // shared: starts a run or moves the place; exclusive: keeps the state
                            // or goes back to it (that thread is in `passes`)
   std::atomic<std::thread::id> passes{};
@@ -113,6 +114,21 @@ struct SessionCore {
         shipping(g),
         system(s),
         logs(cluster.workers > 0 || cluster.wait_for > 0) {}
+};
+
+// While it exists, this thread asks Cluster::stop of the session, which is locked meanwhile.
+class AsksWhetherToStop {
+ public:
+  explicit AsksWhetherToStop(const SessionCore& core) : before_(std::exchange(asked, &core)) {}
+  ~AsksWhetherToStop() { asked = before_; }
+  AsksWhetherToStop(const AsksWhetherToStop&) = delete;
+  AsksWhetherToStop& operator=(const AsksWhetherToStop&) = delete;
+  // failed_precondition if `method` was called there.
+  static Status not_here(const SessionCore& core, std::string_view method);
+
+ private:
+  inline static thread_local const SessionCore* asked = nullptr;
+  const SessionCore* const before_;
 };
 
 // failed_precondition in a process that was forked from the session's, where its threads are not.

@@ -3,13 +3,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <csignal>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "actors/client/session.hpp"
 #include "ops/api.hpp"
 #include "ops/metrics/metrics.hpp"
 #include "tests/actors/support/printed.hpp"
+#include "tests/apps/job_processes.hpp"
+#include "tests/contains.hpp"
 #include "tests/misuse.hpp"
 
 using namespace troupe;
@@ -182,6 +187,40 @@ TEST_CASE("in a forked process a session says that it is none of its own, and ca
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(status == 0);
   CHECK(step.run()[0].item<float>() == 2);
+}
+
+TEST_CASE("Cluster::stop is refused what would wait for the session that asks it") {
+  Graph g;
+  std::atomic<bool> asks{false};
+  std::optional<Session> s;
+  CompiledStep step;
+  std::vector<Status> said;
+  Cluster cluster{.threads = 1, .workers = 1};
+  cluster.stop = [&] {
+    if (!asks.exchange(false)) return false;
+    said.push_back(step.try_run().status());
+    said.push_back(step.start().try_get().status());
+    said.push_back(s->try_place().status());
+    said.push_back(s->try_waits().status());
+    CHECK(s->recoveries() == 0);  // which need not wait
+    return false;
+  };
+  s.emplace(g, cluster);
+  Variable v = variable(g, "v", 1.f);
+  s->init();
+  step = s->compile({v.value()});
+  s->keep();
+  const auto workers = test::processes_of(getpid());
+  REQUIRE(workers.size() == 1);
+  kill(workers[0], SIGKILL);
+  asks = true;
+  CHECK(step.run()[0].item<float>() == 1);
+  CHECK(s->recoveries() == 1);
+  REQUIRE(said.size() == 4);
+  for (const Status& each : said) {
+    CHECK_MESSAGE(each.code() == Code::failed_precondition, each.text());
+    CHECK(test::contains(each.text(), "Cluster::stop"));
+  }
 }
 
 TEST_CASE("a line that adds nodes for every run is named once") {
