@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <signal.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "core/held_signal.hpp"
 #include "core/log.hpp"
 #include "serialization/chrome_trace.hpp"
 
@@ -21,30 +20,6 @@ Status cannot_write(const std::string& path, int error) {
     return resource_exhausted(std::move(text));
   return failed_precondition(std::move(text));
 }
-
-// A pipe whose reader has left is an error of the write, not the end of the process.
-class NoBrokenPipe {
- public:
-  NoBrokenPipe() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~NoBrokenPipe() {
-    const timespec at_once{};
-    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &at_once);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  NoBrokenPipe(const NoBrokenPipe&) = delete;
-  NoBrokenPipe& operator=(const NoBrokenPipe&) = delete;
-
- private:
-  sigset_t pipe_, before_;
-  bool was_pending_ = false;
-};
 
 }  // namespace
 
@@ -102,7 +77,7 @@ Status StepTrace::write(const Timeline& timeline) {
                              process.dropped, process.name));
   }
   const std::string text = chrome_trace(timeline);
-  const NoBrokenPipe quiet;
+  const HeldSignal unread(SIGPIPE), limit(SIGXFSZ);
   const std::size_t wrote = std::fwrite(text.data(), 1, text.size(), file_.get());
   const int error = errno;
   const bool closed = std::fclose(file_.release()) == 0;

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/held_signal.hpp"
 #include "core/standard_descriptors.hpp"
 
 namespace troupe {
@@ -32,6 +33,7 @@ void set_log_writer(std::function<void(std::string_view line)> write) {
 void write_log(std::string_view line) {
   std::lock_guard lock(writer().mutex);
   if (writer().write) return writer().write(line);
+  const HeldSignal limit(SIGXFSZ);
   [[maybe_unused]] auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

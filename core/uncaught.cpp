@@ -8,6 +8,7 @@
 #include <exception>
 #include <string>
 
+#include "core/held_signal.hpp"
 #include "core/stop_signal.hpp"
 
 namespace troupe {
@@ -58,6 +59,7 @@ void write_last_error(const Status& status) {
   const std::string draft = path + "." + std::to_string(getpid());
   const int file = open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return;
+  const HeldSignal limit(SIGXFSZ);
   const bool whole = write(file, text.data(), text.size()) == ssize_t(text.size());
   close(file);
   if (!whole || rename(draft.c_str(), path.c_str()) != 0) unlink(draft.c_str());

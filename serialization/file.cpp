@@ -15,6 +15,7 @@
 #include <random>
 
 #include "core/descriptor.hpp"
+#include "core/held_signal.hpp"
 #include "core/name.hpp"
 
 namespace troupe {
@@ -59,6 +60,7 @@ class DiskWriter : public WritableFile {
  public:
   DiskWriter(Descriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
   Status append(std::span<const std::byte> bytes) override {
+    const HeldSignal limit(SIGXFSZ);
     while (!bytes.empty()) {
       ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
       if (n < 0 && errno == EINTR) continue;

@@ -20,6 +20,7 @@
 #include "actors/job/json_text.hpp"
 #include "actors/processes/proc.hpp"
 #include "core/descriptor.hpp"
+#include "core/held_signal.hpp"
 #include "core/log.hpp"
 #include "serialization/checkpoint.hpp"
 
@@ -85,6 +86,7 @@ Expected<std::unique_ptr<JobFolder>> JobFolder::open(const std::string& path) {
   if (!folder->is_there())
     return failed_precondition(fmt::format("somebody removed '{}' at this moment", path));
   if (chmod(folder->path_.c_str(), 0700) != 0) return cannot("close to others", path, errno);
+  const HeldSignal limit(SIGXFSZ);
   const std::string holder = fmt::format("{} {}\n", getpid(), start_of(getpid()));
   if (ftruncate(folder->lock_, 0) != 0 ||
       pwrite(folder->lock_, holder.data(), holder.size(), 0) != ssize_t(holder.size()))
@@ -111,6 +113,7 @@ Status JobFolder::log(const nlohmann::ordered_json& fields) const {
   nlohmann::ordered_json line = {{"time", std::time(nullptr)}};
   line.update(fields);
   const std::string text = json_text(line) + "\n";
+  const HeldSignal limit(SIGXFSZ);
   const off_t before = lseek(log_, 0, SEEK_END);
   const ssize_t written = ::write(log_, text.data(), text.size());
   if (written == ssize_t(text.size())) return ok_status();
@@ -138,6 +141,7 @@ void JobFolder::tell_position(const Position& position) {
   const std::string path = folder + "/" + kPosition, draft = fmt::format("{}.{}", path, getpid());
   const std::string text = json_text(
       nlohmann::ordered_json{{"step", position.step}, {"checkpoint", position.checkpoint}});
+  const HeldSignal limit(SIGXFSZ);
   const Descriptor file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (file && ::write(file.get(), text.data(), text.size()) == ssize_t(text.size()) &&
       rename(draft.c_str(), path.c_str()) == 0)
@@ -183,6 +187,7 @@ JobProgress* ProgressPage::map(const std::string& folder, bool write) {
   if (file < 0) return nullptr;
   struct stat status {};
   void* page = MAP_FAILED;
+  const HeldSignal limit(SIGXFSZ);
   // A page that is not there would end whoever touches it.
   if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
       (std::size_t(status.st_size) >= sizeof(JobProgress) ||

@@ -13,6 +13,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "core/descriptor.hpp"
+#include "core/held_signal.hpp"
 #include "core/name.hpp"
 #include "ops/data/records/record_frame.hpp"
 #include "ops/data/stage.hpp"
@@ -70,6 +71,7 @@ struct RecordWriter::State {
   }
 
   Status write_all(std::string_view left) {
+    const HeldSignal limit(SIGXFSZ);
     while (!left.empty()) {
       const ssize_t n = ::write(file.get(), left.data(), left.size());
       if (n < 0 && errno == EINTR) continue;

@@ -122,6 +122,25 @@ TEST_CASE("a writer that is not finished leaves nothing behind") {
   CHECK_THROWS_AS(data::RecordWriter(files.path("absent/a")), Error);
 }
 
+TEST_CASE("records for which there is no room are an error of the writer, and leave nothing") {
+  const DataDirectory files;
+  const std::string path = files.path("a");
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  rlimit tight = before;
+  tight.rlim_cur = 1000;  // no file may be longer
+  {
+    data::RecordWriter writer(path);
+    CHECK(writer.write(std::string(10'000, 'x')).ok());  // so far it is in memory
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &tight) == 0);
+    const Status status = writer.finish();
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    CHECK(status.text().find("File too large") != std::string::npos);
+  }
+  CHECK_FALSE(std::filesystem::exists(path));
+  CHECK_FALSE(std::filesystem::exists(path + ".part"));
+}
+
 // Both would write into one file, which then has the name of a whole one.
 TEST_CASE("a file of records has one writer at a time") {
   const DataDirectory files;
