@@ -31,6 +31,7 @@
 #include "actors/runtime/worker_process.hpp"
 #include "core/coarse_clock.hpp"
 #include "core/log.hpp"
+#include "core/no_signals.hpp"
 #include "core/stop_signal.hpp"
 #include "core/utf8.hpp"
 #include "serialization/checkpoint.hpp"
@@ -120,6 +121,7 @@ class Writing {
     join();
     std::promise<Checkpoints::Written> written;
     auto result = written.get_future();
+    const NoSignals none;
     thread_ = std::thread(
         [write = std::move(write), written = std::move(written), bell = std::move(bell)]() mutable {
           written.set_value(write());

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <exception>
 #include <list>
@@ -20,6 +19,7 @@
 
 #include "actors/net/socket.hpp"
 #include "core/log.hpp"
+#include "core/no_signals.hpp"
 
 namespace troupe {
 namespace {
@@ -165,18 +165,12 @@ AnswerServer::~AnswerServer() = default;
 Expected<std::unique_ptr<AnswerServer>> AnswerServer::start(Descriptor listening, Options options) {
   auto state = std::make_unique<State>(std::move(listening), std::move(options));
   if (!state->woken) return resource_exhausted(fmt::format("no eventfd: {}", std::strerror(errno)));
-  // Signals are for the program's own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  Status started;
   try {
+    const NoSignals none;
     state->thread = std::thread([state = state.get()] { state->serve(); });
   } catch (const std::system_error& error) {
-    started = resource_exhausted(fmt::format("no thread: {}", error.what()));
+    return resource_exhausted(fmt::format("no thread: {}", error.what()));
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  TROUPE_TRY(started);
   return std::unique_ptr<AnswerServer>(new AnswerServer(std::move(state)));
 }
 

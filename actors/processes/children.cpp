@@ -20,6 +20,7 @@
 #include "actors/processes/stopped.hpp"
 #include "core/accumulating_clock.hpp"
 #include "core/descriptor.hpp"
+#include "core/no_signals.hpp"
 
 extern "C" {  // which the header forgets in glibc 2.36
 #include <sys/pidfd.h>
@@ -180,12 +181,8 @@ Expected<pid_t> Children::start(const std::string& program,
   std::lock_guard lock(mutex_);
   children_.push_back(std::move(child));
   if (!thread_.joinable()) {
-    // Signals are for the threads that the program made.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const NoSignals none;
     thread_ = std::thread([this] { watch(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   wake();
   return pid;

@@ -22,6 +22,7 @@
 #include "actors/processes/proc.hpp"
 #include "actors/supervision/start_process.hpp"
 #include "core/hash.hpp"
+#include "core/no_signals.hpp"
 
 extern "C" {  // which the header forgets in glibc 2.36
 #include <sys/pidfd.h>
@@ -81,9 +82,7 @@ class WatchedProcess {
   Status start(const ProcessSpec& spec, std::function<void(ChildEnd)> ended) {
     std::promise<Status> started;
     auto answer = started.get_future();
-    sigset_t all, before;  // signals are for the threads of the program
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const NoSignals none;
     thread_ = std::thread([this, &spec, &started, ended = std::move(ended)] {
       const auto pid = start_process(spec.command, spec.environment, {spec.input, spec.own_group});
       if (pid.ok()) handle_ = pidfd_open(*pid, 0);
@@ -96,7 +95,6 @@ class WatchedProcess {
       if (!pid.ok()) return;
       ended(wait_for_end(P_PIDFD, id_t(handle_)));
     });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return answer.get();
   }
   void signal(int number) const {

@@ -15,6 +15,7 @@
 #include <optional>
 #include <thread>
 
+#include "actors/net/detail/io_shard.hpp"
 #include "actors/net/socket.hpp"
 #include "actors/net/tcp.hpp"
 #include "tests/net/peers.hpp"
@@ -137,6 +138,19 @@ Status outcome(const Security& client, const Security& server) {
 }
 
 }  // namespace
+
+TEST_CASE("threads of the network leave signals to the program") {
+  const auto shard = IoShard::start({}).value();
+  std::promise<sigset_t> told;
+  shard->post([&] {
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    told.set_value(mask);
+  });
+  const sigset_t blocked = told.get_future().get();
+  for (int number : {SIGTERM, SIGINT, SIGUSR1, SIGCHLD}) CHECK(sigismember(&blocked, number) == 1);
+  CHECK(sigismember(&blocked, SIGSEGV) == 0);
+}
 
 TEST_CASE("messages and tensors of any size cross a plain connection both ways") {
   Pair p(Security::plaintext());

@@ -10,6 +10,8 @@
 #include <array>
 #include <cerrno>
 
+#include "core/no_signals.hpp"
+
 namespace troupe {
 namespace {
 
@@ -78,6 +80,7 @@ Expected<std::unique_ptr<IoShard>> IoShard::make(Ticker ticker, bool shared) {
 
 void IoShard::launch() {
   std::lock_guard lock(mutex_);
+  const NoSignals none;
   threads_.emplace_back([this] { loop(); });
 }
 
