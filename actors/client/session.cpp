@@ -63,6 +63,7 @@ Status end_session(SessionCore& core) {
     if (core.closed) return ok_status();
     core.closed = true;
   }
+  if (core.asked_about != 0) ControlSocket::of_this_process()->remove_session(core.asked_about);
   core.log.broke("the session is closed");  // drops its steps, which own the session
   Status status;
   if (core.master) status = ask_master(core, CloseSession{core.id, nullptr}).status;
@@ -158,10 +159,11 @@ std::shared_ptr<SessionCore> open(GraphBuilder& graph, Cluster cluster, caf::act
       if (auto open = weak.lock()) (void)end_session(*open);
     });
   if (ControlSocket* socket = ControlSocket::of_this_process())
-    socket->add_session([weak = std::weak_ptr(core)](std::string_view question) {
-      const auto open = weak.lock();
-      return open && !open->closed ? answer_control(*open, question) : nlohmann::ordered_json();
-    });
+    core->asked_about =
+        socket->add_session([weak = std::weak_ptr(core)](std::string_view question) {
+          const auto open = weak.lock();
+          return open && !open->closed ? answer_control(*open, question) : nlohmann::ordered_json();
+        });
   return core;
 }
 

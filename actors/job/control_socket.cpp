@@ -76,7 +76,8 @@ struct ControlSocket::State {
 
   std::string path;
   std::mutex mutex;  // of what follows; never held while a session is asked
-  std::vector<std::shared_ptr<const Answer>> sessions;
+  std::map<std::uint64_t, std::shared_ptr<const Answer>> sessions;  // the oldest first
+  std::uint64_t last_session = 0;
   std::map<std::string, std::string> notes;
   std::map<std::string, double> figures;
   std::unique_ptr<AnswerServer> server;
@@ -108,19 +109,14 @@ std::string ControlSocket::State::document(std::string_view question) {
   Json notes_now = Json::object(), figures_now = Json::object();
   {
     std::lock_guard lock(mutex);
-    all = sessions;
+    for (const auto& [number, each] : sessions) all.push_back(each);
     for (const auto& [name, text] : notes) notes_now[name] = text;
     for (const auto& [name, value] : figures) figures_now[name] = value;
   }
   Json answers = Json::array();
   for (const auto& each : all) {
     Json said = (*each)(question);
-    if (!said.is_null()) {
-      answers.push_back(std::move(said));
-      continue;
-    }
-    std::lock_guard lock(mutex);
-    std::erase(sessions, each);
+    if (!said.is_null()) answers.push_back(std::move(said));
   }
   Json document = {{"process", getpid()}, {"sessions", std::move(answers)}};
   if (question == kStatus) {
@@ -155,9 +151,20 @@ ControlSocket* ControlSocket::of_this_process() {
   return one;
 }
 
-void ControlSocket::add_session(Answer answer) {
+std::uint64_t ControlSocket::add_session(Answer answer) {
   std::lock_guard lock(state_->mutex);
-  state_->sessions.push_back(std::make_shared<const Answer>(std::move(answer)));
+  const std::uint64_t number = ++state_->last_session;
+  state_->sessions.emplace(number, std::make_shared<const Answer>(std::move(answer)));
+  return number;
+}
+
+void ControlSocket::remove_session(std::uint64_t number) {
+  std::shared_ptr<const Answer> last;  // destroyed when nothing is locked
+  std::lock_guard lock(state_->mutex);
+  const auto known = state_->sessions.find(number);
+  if (known == state_->sessions.end()) return;
+  last = std::move(known->second);
+  state_->sessions.erase(known);
 }
 
 void ControlSocket::note(const std::string& name, const std::string& text) {

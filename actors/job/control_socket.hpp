@@ -1,6 +1,7 @@
 // A socket in the job's folder for questions about the state of a program under `troupe run`.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -33,10 +34,12 @@ class ControlSocket {
   static Expected<std::unique_ptr<ControlSocket>> open(const std::string& folder);
   ~ControlSocket();
 
-  // Adds a session to ask, on the thread of the socket. Its document becomes one of "sessions"; a
-  // null one removes the session.
+  // Adds a session to ask, on the thread of the socket, until it is removed by the number that this
+  // returns. Its document becomes one of "sessions", unless it is null. Removing does not wait for
+  // an answer under way.
   using Answer = std::function<nlohmann::ordered_json(std::string_view question)>;
-  void add_session(Answer answer);
+  std::uint64_t add_session(Answer answer);
+  void remove_session(std::uint64_t number);
   // Sets a field of the document: what the program says about itself. Empty: removes it.
   void note(const std::string& name, const std::string& text);
   // Reports a number of the job, such as its loss. Keeps the newest value of each name, of at most

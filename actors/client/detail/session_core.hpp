@@ -61,6 +61,7 @@ struct SessionCore {
   std::unique_ptr<Runtime> runtime;
   std::shared_ptr<Residents> residents;  // if it is in an actor system of the program
   std::uint64_t resident = 0;
+  std::uint64_t asked_about = 0;  // its number at the ControlSocket; 0: nobody asks
   MasterActor master;
   std::uint64_t id = 0;
   std::atomic<CommitNumber> committed{0};

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <vector>
@@ -52,7 +53,7 @@ TEST_CASE("who asks the socket of a process gets what its sessions say, and what
   served.socket->add_session([](std::string_view question) -> nlohmann::ordered_json {
     return {{"waits", {question}}};
   });
-  served.socket->add_session([](std::string_view) { return nlohmann::ordered_json(); });  // over
+  served.socket->add_session([](std::string_view) { return nlohmann::ordered_json(); });  // closes
   served.socket->note("checkpoint", "the disk is full");
   const auto waits = served.ask("waits");
   REQUIRE(waits.ok());
@@ -62,6 +63,24 @@ TEST_CASE("who asks the socket of a process gets what its sessions say, and what
   CHECK((*served.ask("status"))["notes"]["checkpoint"] == "the disk is full");
   served.socket->note("checkpoint", "");
   CHECK((*served.ask("status"))["notes"].empty());
+}
+
+TEST_CASE("nothing is kept of a session that is closed, also if nobody asks") {
+  Served served;
+  const auto held = std::make_shared<int>(1);
+  const auto says = [&](int n) {
+    return served.socket->add_session(
+        [n, held](std::string_view) { return nlohmann::ordered_json(n); });
+  };
+  const std::uint64_t first = says(1), second = says(2);
+  says(3);
+  CHECK(held.use_count() == 4);
+  served.socket->remove_session(second);
+  CHECK(held.use_count() == 3);
+  CHECK((*served.ask("waits"))["sessions"].dump() == "[1,3]");
+  served.socket->remove_session(second);
+  served.socket->remove_session(first);
+  CHECK((*served.ask("waits"))["sessions"].dump() == "[3]");
 }
 
 TEST_CASE("the socket is its owner's, and gone with the process that served it") {
