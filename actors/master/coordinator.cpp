@@ -786,6 +786,8 @@ std::vector<RunLook> Coordinator::looks(Instant now) const {
     if (run.deadline != kNever) look.left = std::max(Instant{}, run.deadline - now);
     look.computes = run.phase == Phase::running || run.phase == Phase::aborting;
     look.turn = turn_of(run, turns);
+    if (run.phase == Phase::preparing || run.phase == Phase::applying)
+      look.unanswered = unanswered();
     if (const auto mutex = turns.mutexes.find(id); mutex != turns.mutexes.end()) {
       look.node = mutex->second.use->node;
       look.op = mutex->second.use->op;
@@ -818,6 +820,15 @@ Coordinator::Turns Coordinator::turns() const {
   return turns;
 }
 
+// Who has not answered the current round of PREPARE.
+std::vector<TaskId> Coordinator::unanswered() const {
+  std::vector<TaskId> tasks;
+  if (round_.open())
+    for (const auto& [task, prepare] : round_.unanswered())
+      if (members_.contains(task)) tasks.push_back(task);
+  return tasks;
+}
+
 // What the run waits for at the master; empty while it computes.
 std::string Coordinator::turn_of(const Run& run, const Turns& turns) const {
   switch (run.phase) {
@@ -847,10 +858,8 @@ std::string Coordinator::turn_of(const Run& run, const Turns& turns) const {
       break;
   }
   std::string tasks;
-  if (round_.open())
-    for (const auto& [task, prepare] : round_.unanswered())
-      if (const auto member = members_.find(task); member != members_.end())
-        tasks += (tasks.empty() ? "worker " : " and worker ") + member->second.name;
+  for (const TaskId task : unanswered())
+    tasks += (tasks.empty() ? "worker " : " and worker ") + members_.at(task).name;
   if (tasks.empty()) tasks = "its tasks";
   return tasks + (run.phase == Phase::preparing ? " to stage its writes" : " to apply its writes");
 }

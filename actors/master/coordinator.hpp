@@ -301,6 +301,7 @@ class Coordinator {
     const Run* alone = nullptr;
   };
   Turns turns() const;
+  std::vector<TaskId> unanswered() const;
   std::string turn_of(const Run& run, const Turns& turns) const;
   // Runs that wait for each other, and what goes on by itself.
   void note_waiting();

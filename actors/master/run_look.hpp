@@ -25,6 +25,7 @@ struct RunLook {
   std::vector<Part> parts;                    // partitions that are not done
   std::string turn;                           // if it does not compute: what it waits for
   std::string node = {}, op = {}, site = {};  // the node that needs it, if it is one
+  std::vector<TaskId> unanswered = {};        // tasks whose answer `turn` waits for
 };
 
 }  // namespace troupe

@@ -131,15 +131,31 @@ void add_compile(const JobLook& look, const CompileLook& compile, std::vector<Wa
   }
 }
 
-void add_run(const JobLook& look, const Told& told, const RunLook& run, std::vector<Wait>& out) {
-  if (!run.computes) {
-    Wait& wait = out.emplace_back(of_run(run, Wait::On::turn));
-    wait.seconds = seconds_of(run.attempt_age);
-    wait.what = run.turn;
-    wait.node = run.node;
-    wait.op = run.op;
-    wait.site = run.site;
+// What the run waits for at the master. If tasks that are to do something for it do not even say
+// what they do, once for each of them.
+void add_turn(const JobLook& look, const RunLook& run, std::vector<Wait>& out) {
+  Wait wait = of_run(run, Wait::On::turn);
+  wait.seconds = seconds_of(run.attempt_age);
+  wait.what = run.turn;
+  wait.node = run.node;
+  wait.op = run.op;
+  wait.site = run.site;
+  bool silent = false;
+  for (const TaskId task : run.unanswered) {
+    if (look.told.contains(task)) continue;
+    silent = true;
+    Wait& each = out.emplace_back(wait);
+    each.on = Wait::On::task;
+    each.task = task_text(look, task);
+    each.what +=
+        fmt::format(": {} has not said within {:.1f} s what it does",
+                    run.unanswered.size() == 1 ? "it" : each.task, seconds_of(look.asked_for));
   }
+  if (!silent) out.push_back(std::move(wait));
+}
+
+void add_run(const JobLook& look, const Told& told, const RunLook& run, std::vector<Wait>& out) {
+  if (!run.computes) add_turn(look, run, out);
   for (const RunLook::Part& part : run.parts) add_part(look, told, run, part, out);
 }
 

@@ -468,6 +468,16 @@ TEST_CASE_FIXTURE(ExplainedFixture, "what a run waits for is asked before its de
   CHECK(answers() == 6);
 }
 
+TEST_CASE_FIXTURE(CoordinatorFixture, "a run that is committed tells who has not answered") {
+  run(0, shape({1}));
+  CHECK(coordinator.looks(now)[0].unanswered.empty());
+  send(done(started(0), 0, 1));
+  CHECK(coordinator.looks(now)[0].unanswered == std::vector<TaskId>{TaskId{1}, TaskId{2}});
+  stage(1, 1);
+  CHECK(coordinator.looks(now)[0].unanswered == std::vector<TaskId>{TaskId{2}});
+  CHECK(coordinator.looks(now)[0].turn == "worker /worker:2 to stage its writes");
+}
+
 TEST_CASE_FIXTURE(CoordinatorFixture,
                   "a deadline ends a run, also when its number is not decided yet") {
   run(0, shape({1}), {}, 100ms);

@@ -125,6 +125,32 @@ TEST_CASE("a run that has not begun waits for its turn, and a step for those who
           "within 0.2 s what it does"});
 }
 
+TEST_CASE("a worker that is to stage writes and does not even say what it does is named for that") {
+  JobLook look = two_tasks();
+  look.runs[0].computes = false;
+  look.runs[0].parts.clear();
+  look.runs[0].turn = "worker 1 (process 12) to stage its writes";
+  look.runs[0].unanswered = {kSecond};
+  const std::string staging =
+      "step 4 of session 0 waits 5.0 s for worker 1 (process 12) to stage its writes";
+  look.told[kFirst] = told(kFirst, {});
+  look.told[kSecond] = told(kSecond, {});
+  CHECK(texts(look) == std::vector<std::string>{staging});
+  CHECK(waits_of(look)[0].on == Wait::On::turn);
+  look.told.erase(kSecond);
+  CHECK(texts(look) ==
+        std::vector<std::string>{staging + ": it has not said within 0.2 s what it does"});
+  CHECK(waits_of(look)[0].on == Wait::On::task);
+  CHECK(waits_of(look)[0].task == "worker 1 (process 12)");
+  look.runs[0].unanswered = {kFirst, kSecond};
+  CHECK(texts(look).size() == 1);
+  CHECK(texts(look)[0].ends_with(": worker 1 (process 12) has not said within 0.2 s what it does"));
+  look.told.clear();
+  REQUIRE(texts(look).size() == 2);
+  CHECK(texts(look)[0].ends_with(": worker 0 (process 11) has not said within 0.2 s what it does"));
+  CHECK(texts(look)[1].ends_with(": worker 1 (process 12) has not said within 0.2 s what it does"));
+}
+
 TEST_CASE("lines of one run are as many as are wanted") {
   JobLook look = two_tasks();
   look.runs[0].parts.pop_back();
