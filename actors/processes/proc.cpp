@@ -63,6 +63,14 @@ std::optional<ProcessStat> stat_of(pid_t pid) {
   return parse_stat({text.data(), std::size_t(n)});
 }
 
+std::optional<std::string> variable_of(pid_t pid, std::string_view name) {
+  std::ifstream environment(fmt::format("/proc/{}/environ", pid), std::ios::binary);
+  for (std::string each; std::getline(environment, each, '\0');)
+    if (each.size() > name.size() && each.starts_with(name) && each[name.size()] == '=')
+      return each.substr(name.size() + 1);
+  return std::nullopt;
+}
+
 std::uint64_t start_of(pid_t pid) {
   const auto stat = stat_of(pid);
   return stat ? stat->start : 0;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,10 @@ std::optional<ProcessStat> parse_stat(std::string_view text);
 
 // 0: there is none.
 std::uint64_t start_of(pid_t pid);
+
+// A variable of the environment that the process was started with, as far as it has not written
+// over that. Nothing: there is none, or it cannot be read.
+std::optional<std::string> variable_of(pid_t pid, std::string_view name);
 
 // Waits for a child's end, as waitid() names it; code -1 if it was waited for elsewhere.
 ChildEnd wait_for_end(idtype_t type, id_t id);

@@ -25,7 +25,8 @@ namespace {
 // waited.
 constexpr std::chrono::milliseconds kLookEvery{100};
 constexpr std::chrono::milliseconds kLookForOrphans{20};
-constexpr std::chrono::seconds kKernel{5};  // what was killed has to be gone by then
+constexpr std::chrono::seconds kKernel{5};    // what was killed has to be gone by then
+constexpr const char* kLife = "TROUPE_LIFE";  // the variable by which orphans tell whose they are
 constexpr int kHeard[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 std::set<pid_t> children_of_this() {
@@ -159,7 +160,9 @@ void ProcessSupervisor::start(const Supervision::Start& order) {
     return machine_.ended(order.child, order.incarnation, {true, "was not started"}, now_, out_);
   // A shell whose terminal is closed tells the whole group. The child hears of it by SIGTERM, and
   // in its turn.
-  const auto pid = start_process(options_.children[k].command, options_.children[k].environment,
+  auto environment = options_.children[k].environment;
+  environment.emplace_back(kLife, life_of(k));
+  const auto pid = start_process(options_.children[k].command, environment,
                                  {.input = options_.children[k].input,
                                   .own_group = options_.children[k].own_group,
                                   .no_hangup = true});
@@ -251,7 +254,7 @@ void ProcessSupervisor::bury(pid_t pid, const ChildEnd& end) {
   it->pid = -1;
   it->exit = spec.meaning_of(end);
   // What it leaves is ours from now on.
-  it->orphans = orphans();
+  it->orphans = orphans(k);
   it->orphans_until =
       now_ + (machine_.ending() ? options_.asked_orphans_within : options_.orphans_within);
   if (hurry_) it->orphans_until = now_;
@@ -269,14 +272,30 @@ void ProcessSupervisor::bury(pid_t pid, const ChildEnd& end) {
                    .at = now_});
 }
 
-// Children of this process that are nobody's yet.
-std::set<pid_t> ProcessSupervisor::orphans() const {
+// Names the incarnation among those of all supervisors.
+std::string ProcessSupervisor::life_of(std::size_t child) const {
+  return fmt::format("{}.{}/{}/{}", getpid(), start_of(getpid()), options_.children[child].child.id,
+                     processes_[child].incarnation);
+}
+
+// The child that has left it, or let it go while it lives itself. None: it does not say, or that
+// incarnation has ended and so have its orphans.
+std::optional<std::size_t> ProcessSupervisor::owner_of(pid_t orphan) const {
+  const std::optional<std::string> life = variable_of(orphan, kLife);
+  for (std::size_t k = 0; life && k < processes_.size(); ++k)
+    if ((processes_[k].pid > 0 || processes_[k].exit) && *life == life_of(k)) return k;
+  return std::nullopt;
+}
+
+// Children of this process that are nobody's yet, without those of another child.
+std::set<pid_t> ProcessSupervisor::orphans(std::size_t child) const {
   std::set<pid_t> all = children_of_this();
   for (const pid_t other : not_ours_) all.erase(other);
   for (const Process& process : processes_) {
     all.erase(process.pid);
     for (const pid_t orphan : process.orphans) all.erase(orphan);
   }
+  std::erase_if(all, [&](pid_t orphan) { return owner_of(orphan).value_or(child) != child; });
   return all;
 }
 
@@ -285,7 +304,7 @@ void ProcessSupervisor::look_after_orphans() {
     Process& process = processes_[k];
     if (!process.exit) continue;
     // Theirs, in turn, become ours when they end. One that ended was taken out when it was reaped.
-    process.orphans.merge(orphans());
+    process.orphans.merge(orphans(k));
     if (!process.orphans.empty()) {
       if (now_ < process.orphans_until) continue;
       // What the kernel does not let go keeps the next incarnation from being started, but not this

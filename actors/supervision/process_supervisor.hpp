@@ -46,6 +46,8 @@ struct ProcessSpec {
 // SIGUSR2 are passed on.
 //
 // Processes that a child leaves behind become children of this process (PR_SET_CHILD_SUBREAPER).
+// They tell whose they are by the variable TROUPE_LIFE, which each child gets and they inherit; one
+// without it is taken for one of the child that ended.
 // They have `orphans_within` to end and are then killed; when the supervisor stops, they are asked
 // first, and have `asked_orphans_within`. A child counts as ended only when they are gone, so that
 // no two incarnations live at once. Children that this process had before are not touched.
@@ -99,7 +101,9 @@ class ProcessSupervisor {
   bool has_heard(const Process& process, int number) const;
   void reap();
   void bury(pid_t pid, const ChildEnd& end);
-  std::set<pid_t> orphans() const;
+  std::string life_of(std::size_t child) const;
+  std::optional<std::size_t> owner_of(pid_t orphan) const;
+  std::set<pid_t> orphans(std::size_t child) const;
   void look_after_orphans();
   void report(std::size_t child, std::uint64_t incarnation, const ChildExit& exit);
   std::size_t index_of(const std::string& child) const;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <optional>
 #include <string>
 
 using namespace troupe;
@@ -71,4 +72,24 @@ TEST_CASE("a process of any name has a start and a parent") {
   CHECK(!stat_of(child));
   CHECK(start_of(child) == 0);
   for (int end : ready) close(end);
+}
+
+TEST_CASE("a variable of a process is that with the whole name") {
+  const pid_t child = fork();
+  if (child == 0) {
+    const char* const argv[] = {"tail", "-f", "/dev/null", nullptr};
+    const char* const variables[] = {"TROUPE_LIFETIME=1", "TROUPE_LIFE=a=b", "EMPTY=", nullptr};
+    execvpe("tail", const_cast<char* const*>(argv), const_cast<char* const*>(variables));
+    _exit(1);
+  }
+  REQUIRE(child > 0);
+  // Before exec it has those of this process.
+  std::optional<std::string> empty;
+  while (!(empty = variable_of(child, "EMPTY"))) usleep(1000);
+  CHECK(*empty == "");
+  CHECK(variable_of(child, "TROUPE_LIFE") == "a=b");
+  CHECK_FALSE(variable_of(child, "TROUPE"));
+  kill(child, SIGKILL);
+  REQUIRE(waitpid(child, nullptr, 0) == child);
+  CHECK_FALSE(variable_of(child, "TROUPE_LIFE"));
 }

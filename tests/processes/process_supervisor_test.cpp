@@ -163,6 +163,28 @@ TEST_CASE("what a child leaves behind ends before it is restarted, and at the en
   CHECK(n == 2);
 }
 
+TEST_CASE("what a child lets go while it lives is not taken for what another one leaves behind") {
+  Supervised s;
+  const auto lets_go = [](const char* file) {
+    return std::string("sh -c 'setsid tail -f /dev/null & echo $! >> ") + file + "'; ";
+  };
+  s.start({.spec = {.intensity = 3, .period = 60s},
+           .children = {s.shell("a", lets_go("of_a") +
+                                         "[ -e died ] || { until [ -e die ]; do sleep 0.01; done; "
+                                         "touch died; kill -KILL $$; }; exec tail -f /dev/null"),
+                        s.shell("b", lets_go("of_b") + "touch b; exec tail -f /dev/null")},
+           .orphans_within = 0ms});
+  s.wait_until([&] { return s.exists("b") && contains(s.read("of_a"), "\n"); });
+  const pid_t of_a = std::stoi(s.read("of_a")), of_b = std::stoi(s.read("of_b"));
+  std::ofstream(s.folder + "/die") << "";
+  s.wait_until([&] { return contains(s.events(), "~a +a "); });
+  CHECK_FALSE(lives(of_a));
+  CHECK(lives(of_b));
+  kill(s.pid, SIGTERM);
+  CHECK(s.end() == 128 + SIGTERM);
+  CHECK_FALSE(lives(of_b));
+}
+
 TEST_CASE("a child that does not hear is killed at its time, and at once by a second signal") {
   const char* deaf = "trap '' TERM; touch there; while :; do sleep 0.01; done";
   {
