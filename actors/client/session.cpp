@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <thread>
 
+#include "actors/client/detail/aside.hpp"
 #include "actors/client/detail/recovery.hpp"
 #include "actors/client/detail/state.hpp"
 #include "actors/client/job_state.hpp"
@@ -189,19 +191,22 @@ GraphBuilder& Session::graph() {
 }
 
 // On a thread that must not wait (the session is owned by an event-based actor or a callback),
-// another thread closes it. In a forked process nobody can, and it stays: to free it is to wait for
-// threads that are not there.
+// another thread closes it. In a forked process, or if there may be no more threads, nobody can,
+// and it stays: to free it is to wait for threads that are not there, or for this one.
 Session::~Session() {
-  if (!in_its_process(*core_, "Session::~Session").ok()) {
-    static auto* const left = new std::vector<std::shared_ptr<SessionCore>>;
-    left->push_back(std::move(core_));
-  } else if (may_wait(*core_, "Session::~Session").ok()) {
+  const bool here = in_its_process(*core_, "Session::~Session").ok();
+  if (here && may_wait(*core_, "Session::~Session").ok()) {
     (void)end_session(*core_);
-  } else if (core_->residents) {
-    core_->residents->aside([core = core_] { (void)end_session(*core); });
-  } else {
-    std::thread([core = core_] { (void)end_session(*core); }).detach();
+    return;
   }
+  const auto close = [core = core_] { (void)end_session(*core); };
+  const bool closes =
+      here && (core_->residents ? core_->residents->aside(close) : detail::close_aside(close));
+  if (closes) return;
+  static auto* const mutex = new std::mutex;
+  static auto* const left = new std::vector<std::shared_ptr<SessionCore>>;
+  std::lock_guard lock(*mutex);
+  left->push_back(std::move(core_));
 }
 
 Expected<CompiledStep> Session::try_compile(const std::vector<Output>& fetches,

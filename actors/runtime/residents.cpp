@@ -11,6 +11,7 @@
 #include <caf/send.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <system_error>
 #include <utility>
 
 #include "actors/spawn.hpp"
@@ -134,12 +135,18 @@ void Residents::forget(std::uint64_t number) {
   open_.erase(number);
 }
 
-void Residents::aside(std::function<void()> work) {
+bool Residents::aside(std::function<void()> work) {
   std::lock_guard lock(mutex_);
-  aside_ = std::thread([before = std::move(aside_), work = std::move(work)]() mutable {
-    if (before.joinable()) before.join();
-    work();
-  });
+  try {
+    aside_ = std::make_shared<std::thread>([before = aside_, work = std::move(work)]() mutable {
+      if (before) before->join();
+      before = nullptr;
+      work();
+    });
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
 }
 
 bool Residents::fault(const std::string& what) {
@@ -177,9 +184,9 @@ void Residents::end() {
     session.close();
     lock.lock();
   }
-  std::thread last = std::move(aside_);
+  const std::shared_ptr<std::thread> last = std::move(aside_);
   lock.unlock();
-  if (last.joinable()) last.join();
+  if (last) last->join();
   lock.lock();
   // After a fault this could take forever, and the system could not end.
   const bool faulty = ending_;

@@ -48,8 +48,9 @@ class Residents {
   bool fault(const std::string& what);
   // Waits at most that long for the actors that a fault ends. False if some have not ended.
   bool over_fault(std::chrono::seconds within);
-  // Runs `work` on another thread, after earlier work. The system's end waits for it.
-  void aside(std::function<void()> work);
+  // Runs `work` on another thread, after earlier work. The system's end waits for it. False: no
+  // thread could be started, and nothing is done.
+  bool aside(std::function<void()> work);
 
   // Whether the calling thread is one of the system's scheduler: waiting there for other actors
   // would keep them from running.
@@ -72,7 +73,7 @@ class Residents {
   };
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, Open> open_;
-  std::thread aside_;
+  std::shared_ptr<std::thread> aside_;  // which joins the one before
 };
 
 }  // namespace troupe

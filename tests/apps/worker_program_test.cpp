@@ -20,6 +20,14 @@ TEST_CASE("a program becomes a worker where it makes its Session, without a word
   CHECK(!contains(ended.err, "it has"));  // as children's output would be
 }
 
+TEST_CASE("a program waits at its end for a session that closes on another thread") {
+  for (const char* cluster : {"", " --cluster local:1"}) {
+    Ended ended = shell_command(build_dir() + "/bin/parting" + cluster);
+    CHECK_MESSAGE(ended.code == 0, ended.err);
+    CHECK(contains(ended.out, "it has ended"));
+  }
+}
+
 TEST_CASE("a master survives a worker that dies as the job starts") {
   for (int pause = 0; pause < 200; pause += 50) {
     CAPTURE(pause);

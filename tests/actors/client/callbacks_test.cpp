@@ -6,13 +6,16 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "actors/client/detail/aside.hpp"
 #include "actors/client/detail/recovery.hpp"
 #include "apps/troupe.hpp"
 #include "tests/actors/support/sessions.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -112,6 +115,25 @@ TEST_CASE("a callback may be the last to have the session") {
   run = {};
   called.get_future().get();
   while (!alive.expired()) std::this_thread::yield();
+}
+
+TEST_CASE("sessions that close on other threads are waited for, one after the other") {
+  std::promise<void> let_go;
+  std::vector<int> closed;
+  const auto held = std::make_shared<int>(0);
+  REQUIRE(detail::close_aside([&, held] {
+    let_go.get_future().wait();
+    closed.push_back(1);
+  }));
+  REQUIRE(detail::close_aside([&, held] { closed.push_back(2); }));
+  CHECK_FALSE(detail::closed_aside(0ms));
+  let_go.set_value();
+  REQUIRE(detail::closed_aside(1min));
+  CHECK(closed == std::vector<int>{1, 2});
+  CHECK(held.use_count() == 1);
+  REQUIRE(detail::close_aside([&] { closed.push_back(3); }));
+  REQUIRE(detail::closed_aside(1min));
+  CHECK(closed.size() == 3);
 }
 
 TEST_CASE("whoever watches a session that has ended hears of that") {
