@@ -120,9 +120,13 @@ Status CompiledStep::try_load() const {
 PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& options) const {
   if (!state_) throw Error(no_step());
   throw_if_error(in_its_process(*state_->core, "CompiledStep::start"));
+  std::optional<RunOptions> rest;
   if (state_->generation != state_->core->generation &&
-      may_wait(*state_->core, "CompiledStep::start").ok())
+      may_wait(*state_->core, "CompiledStep::start").ok()) {
+    const auto began = std::chrono::steady_clock::now();
     throw_if_error(compile_anew(*state_, state_->id));
+    rest = detail::rest_of(options, began);
+  }
   PendingRun pending;
   pending.state_ = std::make_shared<PendingRun::State>();
   pending.state_->options.on_nan = options.on_nan;
@@ -130,7 +134,7 @@ PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& opti
   pending.state_->options.commit = options.commit;
   pending.state_->options.staleness = options.staleness;
   pending.state_->options.durable = options.durable;
-  detail::start(*state_, std::move(feeds), options, *pending.state_);
+  detail::start(*state_, std::move(feeds), rest ? *rest : options, *pending.state_);
   return pending;
 }
 

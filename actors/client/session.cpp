@@ -242,6 +242,7 @@ Expected<std::vector<Tensor>> Session::try_run(const std::vector<Output>& fetche
                                                const std::vector<Feed>& feeds,
                                                const RunOptions& options) {
   TROUPE_TRY(may_wait(*core_, "Session::run"));
+  const auto began = std::chrono::steady_clock::now();
   std::vector<Output> ports;
   std::vector<Tensor> values;
   for (const Feed& feed : feeds) {
@@ -249,7 +250,7 @@ Expected<std::vector<Tensor>> Session::try_run(const std::vector<Output>& fetche
     values.push_back(feed.value);
   }
   TROUPE_TRY(CompiledStep step, try_compile(fetches, targets, ports));
-  return step.try_run(std::move(values), options);
+  return step.try_run(std::move(values), detail::rest_of(options, began));
 }
 
 Status Session::try_init(const InitOptions& options) {

@@ -96,6 +96,16 @@ void hold_back(Run& run, DurableRuns::Clock::time_point until) {
 
 }  // namespace
 
+RunOptions rest_of(const RunOptions& options, Clock::time_point began) {
+  RunOptions rest = options;
+  if (!options.timeout || options.timeout->count() <= 0 || *options.timeout >= kLongest)
+    return rest;
+  const auto left = *options.timeout - (Clock::now() - began);
+  rest.timeout = std::max(std::chrono::nanoseconds(0),
+                          std::chrono::duration_cast<std::chrono::nanoseconds>(left));
+  return rest;
+}
+
 void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& options, Run& run,
            LentThread* waiter) {
   const Clock::time_point until = deadline_of(options);
@@ -182,7 +192,7 @@ namespace {
 // was lost: then the commit may be lost, too, and is made again from the log.
 Status run_in_this_runtime(Step& step, const std::vector<Tensor>& feeds, const RunOptions& options,
                            CallResult& answer, CommitNumber& committed) {
-  const Clock::time_point until = deadline_of(options);
+  const Clock::time_point began = options.timeout ? Clock::now() : Clock::time_point();
   std::optional<RunOptions> rest;  // of a second try: also compiling takes time
   for (int tries = 0;; ++tries) {
     CompiledId used = step.id.load();
@@ -202,7 +212,7 @@ Status run_in_this_runtime(Step& step, const std::vector<Tensor>& feeds, const R
     // If many steps are compiled, the least recently used are unloaded: compile it again.
     if (tries > 0 || !result.unloaded) return result.status;
     TROUPE_TRY(compile_anew(step, used));
-    if (until != Clock::time_point::max()) (rest = options)->timeout = left_until(until);
+    rest = rest_of(options, began);
   }
 }
 
@@ -230,18 +240,13 @@ Status compile_first(Step& step,
 Status run_to_end(Step& step, const std::vector<Tensor>& feeds, const RunOptions& options,
                   CallResult& answer) {
   CommitNumber committed = 0;
-  if (!options.timeout || options.timeout->count() <= 0 || *options.timeout >= kLongest)
+  if (!options.timeout)
     return in_some_runtime(
         step.core, [&] { return run_in_this_runtime(step, feeds, options, answer, committed); },
         committed);
   const Clock::time_point began = Clock::now();
-  RunOptions now = options;
-  const auto run = [&] {
-    // The time of a recovery counts.
-    const auto left = *options.timeout - (Clock::now() - began);
-    now.timeout = std::max(std::chrono::nanoseconds(0),
-                           std::chrono::duration_cast<std::chrono::nanoseconds>(left));
-    return run_in_this_runtime(step, feeds, now, answer, committed);
+  const auto run = [&] {  // the time of a recovery counts
+    return run_in_this_runtime(step, feeds, rest_of(options, began), answer, committed);
   };
   return in_some_runtime(step.core, run, committed);
 }

@@ -87,6 +87,9 @@ auto at_gate(SessionCore& core, F f) -> decltype(f()) {
 // `bytes`: that the log holds with it.
 Status move_at_gate(SessionCore& core, const std::function<CallResult()>& f, std::size_t bytes = 0);
 
+// The options for what is left of a call that began then: less of the timeout, if there is one.
+RunOptions rest_of(const RunOptions& options, std::chrono::steady_clock::time_point began);
+
 // Sends the run; it is done when run.call is. A `waiter` computes while it waits.
 void start(const Step& step, std::vector<Tensor> feeds, const RunOptions& options, Run& run,
            LentThread* waiter = nullptr);

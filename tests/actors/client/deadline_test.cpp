@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "actors/client/detail/recovery.hpp"
 #include "tests/actors/support/busy_lane.hpp"
@@ -138,6 +139,30 @@ TEST_CASE("a deadline that has passed already, or is far off, is one") {
     for (auto timeout : {std::chrono::nanoseconds(1h), std::chrono::nanoseconds::max()})
       CHECK(step.run({Tensor::scalar(2.0f)}, within(timeout))[0].item<float>() == -2);
   }
+}
+
+TEST_CASE("the time that a step takes to be compiled for its run is a part of the run's") {
+  Graph g;
+  Session s(g, one_thread());
+  std::vector<Output> many{constant(g, 1.0f)};
+  for (int i = 0; i < 5000; ++i) many.push_back(-many.back());  // takes longer than the time
+  says(s.try_run({many[1]}, {}, {}, within(100us)).status(), Code::deadline_exceeded,
+       "had passed before it began");
+  CHECK(s.try_run({many[1]}, {}, {}, within(1h)).ok());
+}
+
+TEST_CASE("what is left of a run's time is less than that, and never less than none") {
+  const auto now = std::chrono::steady_clock::now();
+  const auto left = [](const RunOptions& options, auto began) {
+    return detail::rest_of(options, began).timeout;
+  };
+  CHECK_FALSE(left({}, now));
+  CHECK(left(within(0ns), now) == 0ns);
+  CHECK(left(within(-1h), now) == -1h);
+  CHECK(left(within(std::chrono::nanoseconds::max()), now) == std::chrono::nanoseconds::max());
+  CHECK(left(within(1h), now) <= 1h);
+  CHECK(left(within(1h), now - 30min) <= 30min);
+  CHECK(left(within(1h), now - 2h) == 0ns);
 }
 
 TEST_CASE("what a run waits for while the session keeps its state is a part of its time") {
