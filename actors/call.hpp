@@ -27,10 +27,10 @@ struct CallResult {
   CommitNumber snapshot = 0;   // of the variables that a run read
   CommitNumber behind = 0;     // of an immediate run (RunAnswer::behind)
   bool moved = false;          // the place of a dataset or the draws, but the run wrote nothing
-  bool only_read = false;      // the run changed nothing, and moved nothing, however it ended
   std::shared_ptr<const JobPlace> place;  // of a run that asked for it; else null
   CompiledId compiled = 0;
-  bool unloaded = false;  // the run's compiled step is: compile it again
+  bool only_reads = false;  // of the compiled step: StepShape::only_reads()
+  bool unloaded = false;    // the run's compiled step is: compile it again
   std::vector<std::string> text;
   std::vector<Wait> waits;
 };

@@ -200,15 +200,13 @@ void RunLog::close(std::deque<Entry>::iterator entry, const CallResult& result) 
   const bool late = entry->takes && !result.status.ok();
   entry->after = late ? result.seen : result.snapshot;
   const Code code = entry->outcome.code;
-  // A run that only read has no effect, however it ended, nor has a lost one or one that never
-  // began.
-  const bool read =
-      result.only_read || (result.status.ok() && result.committed == 0 && !result.moved);
+  // A run that only read has no effect, nor has a lost one or one that never began.
+  const bool read = result.status.ok() && result.committed == 0 && !result.moved;
   if (!writes_down() || read || code == Code::unavailable || result.unloaded) {
     bytes_ -= entry->bytes;
     entries_.erase(entry);
   }
-  if (writes_down() && !read && by_chance(code))
+  if (writes_down() && by_chance(code))
     forget(fmt::format("a run ended with {} since the state was kept", code_name(code)));
   if (writes_down() && result.behind != 0)
     forget("a run since the state was kept made updates of values that others had changed");

@@ -19,15 +19,15 @@ namespace troupe {
 // that state can repeat them. Any thread; plain data except the Calls that it looks at.
 //
 // A run is entered before it is sent. Its outcome is recorded when it is answered, to be compared
-// when the run is repeated; a failure that will happen again counts, too. A run that only read has
-// no effect, also if it failed, and is dropped, as is one that was lost with a part of the job.
+// when the run is repeated; a failure that will happen again counts, too. A run that had no effect
+// is dropped, as is one that was lost with a part of the job. Runs of steps that only read, which
+// have none however they end, are not entered.
 //
 // The log is broken, until a state is kept again, by anything that may not repeat with the same
-// result: a run that could have written, drawn or taken elements and was ended by its deadline or
-// its client, concurrent runs of several clients if their order matters, an immediate run whose
-// values others had changed, or too many runs. It is also broken if not everything was entered.
-// Runs that take elements of queues must not be concurrent: the one that took the older element may
-// be the one that commits later.
+// result: a run that was ended by its deadline or its client, concurrent runs of several clients if
+// their order matters, an immediate run whose values others had changed, or too many runs. It is
+// also broken if not everything was entered. Runs that take elements of queues must not be
+// concurrent: the one that took the older element may be the one that commits later.
 class RunLog {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // of feeds and notes

@@ -240,13 +240,14 @@ class Session {
   //
   // The session recovers only if the result is certain to be the same. Since keep() there must have
   // been at most 256 MiB of feeds and notes and 200,000 runs, not counting those that only read; no
-  // restore_job(), no run that was cancelled or passed its deadline, unless it could only read, nor
-  // a reset() while runs were in progress; in a graph that draws or reads datasets, no concurrent
-  // runs, and in any other none that dequeue; and the graph must exist and not be under
-  // construction by another thread. Repeated runs must have the same commits, errors, and fetches
-  // of up to 4 KiB. The session gives up after 10 losses within 60 s without progress of the job.
-  // If it does not recover, the run fails with unavailable. A PendingRun that a loss ends fails,
-  // and is not repeated. In one process nothing is kept.
+  // restore_job(), passed deadline or cancelled run, nor a reset() while runs were in progress; in
+  // a graph that draws or reads datasets, no concurrent runs, and in any other none that dequeue;
+  // and the graph must exist and not be under construction by another thread. Repeated runs must
+  // have the same commits, errors, and fetches of up to 4 KiB. Runs of steps that only read (they
+  // cannot write, draw, dequeue or read a dataset) count for none of this, however they end. The
+  // session gives up after 10 losses within 60 s without progress of the job. If it does not
+  // recover, the run fails with unavailable. A PendingRun that a loss ends fails, and is not
+  // repeated. In one process nothing is kept.
   JobState keep(const std::optional<std::string>& note = {}) {
     return value_or_throw(try_keep(note));
   }

@@ -599,13 +599,11 @@ void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instan
   places_.end(run.step->datasets, run.elements, reply.status.ok(), run.used_elements());
   reply.seen = decided_;
   reply.snapshot = run.attempt.snapshot;
-  const bool moves = run.step->draws || !run.step->datasets.empty();
-  reply.only_read = !run.may_commit() && !moves;
   if (committed != 0) reply.behind = run.behind;
   if (reply.status.ok()) {
     reply.place = std::move(run.place);
     reply.fetches = run.fetches();
-    reply.moved = committed == 0 && moves;
+    reply.moved = committed == 0 && (run.step->draws || !run.step->datasets.empty());
   } else {
     ++counters_.failed;
   }

@@ -24,7 +24,6 @@ struct RunAnswer {
   // what it read; else 0.
   CommitNumber behind = 0;
   bool moved = false;      // it moved places of datasets or draws without a commit
-  bool only_read = false;  // it can have changed nothing, nor moved anything, however it ended
 };
 
 // Makes repeated requests harmless: an answer is kept, and repeated, until the client acknowledges

@@ -19,9 +19,11 @@ void finish(const std::shared_ptr<Call>& call, Status status, Sessions::Outputs&
   out.push_back(Sessions::Finish{call, std::move(result)});
 }
 
-void finish_compiled(const std::shared_ptr<Call>& call, CompiledId step, Sessions::Outputs& out) {
+void finish_compiled(const std::shared_ptr<Call>& call, const StepEntry& step,
+                     Sessions::Outputs& out) {
   CallResult result;
-  result.compiled = step;
+  result.compiled = step.id;
+  result.only_reads = step.shape->only_reads();
   out.push_back(Sessions::Finish{call, std::move(result)});
 }
 
@@ -204,7 +206,7 @@ Expected<bool> Sessions::begin_compile(Session& session, const CompileStep& mess
   if (session.version == 0) return invalid_argument("the session has no graph");
   if (StepEntry* known = steps_.find(message.session, request_key(message.request))) {
     if (known->loading.empty())
-      finish_compiled(message.call, known->id, out);
+      finish_compiled(message.call, *known, out);
     else
       known->waiting.push_back(message.call);
     return true;
@@ -303,7 +305,7 @@ void Sessions::loaded(const StepLoaded& message, Outputs& out) {
     return;
   }
   if (!step->loading.empty()) return;
-  for (const auto& call : step->waiting) finish_compiled(call, step->id, out);
+  for (const auto& call : step->waiting) finish_compiled(call, *step, out);
   step->waiting.clear();
 }
 
@@ -359,7 +361,6 @@ void Sessions::ended(RunAnswer& answer, Outputs& out) {
   result.snapshot = answer.snapshot;
   result.behind = answer.behind;
   result.moved = answer.moved;
-  result.only_read = answer.only_read;
   result.place = std::move(answer.place);
   if (result.status.ok()) {
     result.fetches.resize(run.fetches);

@@ -37,6 +37,9 @@ struct StepShape {
   // container of the same task, in one message that is sent after every other node has succeeded,
   // and there is no queue operation.
   bool fast_path = false;
+
+  // Whether its runs change nothing, also no place, however they end. With a note they commit.
+  bool only_reads() const { return !may_write && !draws && datasets.empty(); }
 };
 
 // Checks a message of another process against the step: that the step has the partition, that the

@@ -186,37 +186,6 @@ TEST_CASE_FIXTURE(CoordinatorFixture, "a run that wrote nothing takes no number"
   CHECK(coordinator.decided() == 0);
 }
 
-TEST_CASE_FIXTURE(CoordinatorFixture,
-                  "the answer to a run that could only read says so, however the run ended") {
-  const auto reads = shape({1});
-  reads->may_write = false;
-  const auto draws = std::make_shared<StepShape>(*reads);
-  draws->draws = true;
-  const auto dataset = std::make_shared<StepShape>(*reads);
-  dataset->datasets = {{{"", "digits"}, 1}};
-  std::uint64_t n = 0;
-  const auto ended = [&](const std::shared_ptr<StepShape>& step, const Status& status) {
-    run(n, step);
-    if (status.ok())
-      send(done(started(n), 0));
-    else
-      coordinator.cancel({7, n}, status, now, out);
-    REQUIRE(answer(n).status.code() == status.code());
-    return answer(n++).only_read;
-  };
-  for (const Status& status : {ok_status(), cancelled("x"), deadline_exceeded("x")}) {
-    CHECK(ended(reads, status));
-    CHECK_FALSE(ended(shape({1}), status));
-    CHECK_FALSE(ended(draws, status));
-    CHECK_FALSE(ended(dataset, status));
-  }
-  RunRequest noted{{7, n}, reads};
-  noted.note = std::make_shared<const std::string>("here");
-  coordinator.run(noted, now, out);
-  coordinator.cancel({7, n}, cancelled("x"), now, out);
-  CHECK_FALSE(answer(n).only_read);
-}
-
 TEST_CASE_FIXTURE(CoordinatorFixture, "a run is executed once, however often it is asked for") {
   run(0, shape({1}));
   run(0, shape({1}));

@@ -36,12 +36,12 @@ Status move_at_gate(SessionCore& core, const std::function<CallResult()>& f, std
 
 namespace {
 
-// Enters the run into the session's log, so that a recovery repeats it.
+// Enters the run into the session's log, so that a recovery repeats it, unless it has no effect.
 void enter(const Step& step, const std::vector<Tensor>& feeds, const RunOptions& options,
            Run& run) {
   SessionCore& core = *step.core;
   run.generation = core.generation;
-  if (step.only_reads || !is_logged(core)) return;
+  if (step.only_reads || (step.reads && !options.note) || !is_logged(core)) return;
   if (!core.keeps) {  // there is no state to repeat it from
     run.logged = core.log.enter(run.call, 0, nullptr, step.takes);
     return;
@@ -178,11 +178,13 @@ void count(const RunOptions& options, const CallResult& result) {
 // Compiles the step in the current runtime.
 Status compile_anew(Step& step, CompiledId used) {
   const std::uint64_t generation = step.core->generation;
-  TROUPE_TRY(CompiledId again, compile_again(*step.core, step.request));
-  if (step.generation == generation)
-    step.id.compare_exchange_strong(used, again);
-  else
+  TROUPE_TRY(const Compiled again, compile_again(*step.core, step.request));
+  if (step.generation != generation) {
     step.is(again, generation);
+  } else {
+    step.reads = again.only_reads;
+    step.id.compare_exchange_strong(used, again.id);
+  }
   return ok_status();
 }
 
@@ -227,12 +229,11 @@ RunLog::Outcome run_again(const std::shared_ptr<Step>& step, const std::vector<T
 
 }  // namespace
 
-Status compile_first(Step& step,
-                     Expected<CompiledId> compile(SessionCore&, const CompileRequest&)) {
+Status compile_first(Step& step, Expected<Compiled> compile(SessionCore&, const CompileRequest&)) {
   return in_some_runtime(step.core, [&]() -> Status {
     const std::uint64_t generation = step.core->generation;
-    TROUPE_TRY(const CompiledId id, compile(*step.core, step.request));
-    step.is(id, generation);
+    TROUPE_TRY(const Compiled compiled, compile(*step.core, step.request));
+    step.is(compiled, generation);
     return ok_status();
   });
 }

@@ -59,6 +59,7 @@ struct Step : std::enable_shared_from_this<Step> {
   std::vector<FeedSpec> feeds;
   std::atomic<CompiledId> id{0};
   std::atomic<std::uint64_t> generation{0};  // of the runtime that compiled it
+  std::atomic<bool> reads{false};            // Compiled::only_reads
   bool with_place = false;  // a step of the session itself: answers contain the job's place
   bool only_reads = false;  // changes nothing, not even places of datasets
   bool takes = false;       // elements of queues
@@ -66,8 +67,9 @@ struct Step : std::enable_shared_from_this<Step> {
   std::shared_ptr<const JobPlace> resume;  // the place of a job that its runs restore
 
   // Was compiled by the runtime of that generation.
-  void is(CompiledId compiled, std::uint64_t of) {
-    id = compiled;
+  void is(const Compiled& compiled, std::uint64_t of) {
+    reads = compiled.only_reads;
+    id = compiled.id;
     generation = of;
   }
 };
@@ -99,7 +101,7 @@ void count(const RunOptions& options, const CallResult& result);
 // Compiles the step in the current runtime.
 Status compile_anew(Step& step, CompiledId used);
 // Compiles a new step, by compile_request or compile_again.
-Status compile_first(Step& step, Expected<CompiledId> compile(SessionCore&, const CompileRequest&));
+Status compile_first(Step& step, Expected<Compiled> compile(SessionCore&, const CompileRequest&));
 
 // Runs the step; again in another runtime each time that a part is lost and the session can recover
 // from a kept state. Sets `answer` if it returns ok.

@@ -182,13 +182,13 @@ Status ship(SessionCore& core) {
 namespace {
 
 // REQUIRES: core.mutex is held, and the master has the nodes of the request.
-Expected<CompiledId> compile_shipped(SessionCore& core, const CompileRequest& request) {
+Expected<Compiled> compile_shipped(SessionCore& core, const CompileRequest& request) {
   CompileStep message;
   message.session = core.id;
   message.request = request;
   CallResult result = ask(core, std::move(message));
   TROUPE_TRY(result.status);
-  return result.compiled;
+  return Compiled{result.compiled, result.only_reads};
 }
 
 }  // namespace
@@ -223,7 +223,7 @@ Status check_awaited(SessionCore& core) {
 
 }  // namespace
 
-Expected<CompiledId> compile_request(SessionCore& core, const CompileRequest& request) {
+Expected<Compiled> compile_request(SessionCore& core, const CompileRequest& request) {
   std::lock_guard lock(core.mutex);
   if (core.closed) return session_closed();
   TROUPE_TRY(graph_there(core));
@@ -234,7 +234,7 @@ Expected<CompiledId> compile_request(SessionCore& core, const CompileRequest& re
   return compile_shipped(core, request);
 }
 
-Expected<CompiledId> compile_again(SessionCore& core, const CompileRequest& request) {
+Expected<Compiled> compile_again(SessionCore& core, const CompileRequest& request) {
   std::lock_guard lock(core.mutex);
   if (core.closed) return session_closed();
   return compile_shipped(core, request);

@@ -213,11 +213,15 @@ Expected<CompileRequest> make_request(const SessionCore& core, const std::vector
 
 // Ships new nodes, or the whole graph if a Merge has changed. REQUIRES: core.mutex is held.
 Status ship(SessionCore& core);
+struct Compiled {
+  CompiledId id = 0;
+  bool only_reads = false;  // its runs without a note have no effect, however they end
+};
 // Ships the client's graph, and compiles the request.
-Expected<CompiledId> compile_request(SessionCore& core, const CompileRequest& request);
+Expected<Compiled> compile_request(SessionCore& core, const CompileRequest& request);
 // Compiles a step again. Called on any thread; does not read the client's graph, which may be
 // growing.
-Expected<CompiledId> compile_again(SessionCore& core, const CompileRequest& request);
+Expected<Compiled> compile_again(SessionCore& core, const CompileRequest& request);
 // Warns of a line that adds nodes in a loop, which makes each run slower.
 void tell_of_growth(SessionCore& core);
 

@@ -77,19 +77,6 @@ TEST_CASE("runs that only read are not done again, however many") {
   CHECK(n.repeat() == std::vector<int>{1, 3});
 }
 
-TEST_CASE("a run that could only read breaks nothing and is not done again, however it ended") {
-  Notebook n;
-  n.done(1, 1);
-  for (const Status& status : {deadline_exceeded("x"), cancelled("x"), resource_exhausted("x"),
-                               invalid_argument("bad request")}) {
-    CallResult read = result_of(0, status);
-    read.only_read = true;
-    n.log.answered(n.log.enter({}, 8, n.run(2)), read);
-    CHECK(n.log.whole().ok());
-  }
-  CHECK(n.repeat() == std::vector<int>{1});
-}
-
 TEST_CASE("an immediate run whose values others had changed cannot be done again") {
   Notebook n;
   CallResult result = result_of(1);
