@@ -71,6 +71,14 @@ std::optional<std::string> variable_of(pid_t pid, std::string_view name) {
   return std::nullopt;
 }
 
+Expected<std::string> program_of(const std::string& link) {
+  std::error_code none;
+  const std::string path = std::filesystem::read_symlink(link, none).string();
+  if (path.empty())
+    return failed_precondition(fmt::format("cannot read '{}': {}", link, none.message()));
+  return std::filesystem::equivalent(path, link, none) ? path : link;
+}
+
 std::uint64_t start_of(pid_t pid) {
   const auto stat = stat_of(pid);
   return stat ? stat->start : 0;

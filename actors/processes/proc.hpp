@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "actors/processes/children.hpp"
+#include "core/status.hpp"
 
 namespace troupe {
 
@@ -41,6 +42,11 @@ std::uint64_t start_of(pid_t pid);
 // A variable of the environment that the process was started with, as far as it has not written
 // over that. Nothing: there is none, or it cannot be read.
 std::optional<std::string> variable_of(pid_t pid, std::string_view name);
+
+// A path by which a process's program can be run once more: that of its file, or `link`, its
+// /proc/PID/exe, if the file was removed or replaced since. Error: the process is gone, or another
+// user's.
+Expected<std::string> program_of(const std::string& link);
 
 // Waits for a child's end, as waitid() names it; code -1 if it was waited for elsewhere.
 ChildEnd wait_for_end(idtype_t type, id_t id);

@@ -9,6 +9,7 @@
 
 #include "actors/net/tcp.hpp"
 #include "actors/processes/event_queue.hpp"
+#include "actors/processes/proc.hpp"
 #include "actors/processes/stopped.hpp"
 #include "actors/runtime/runtime.hpp"
 
@@ -25,10 +26,8 @@ class ThisMachine final : public Platform {
 
   pid_t process_id() const override { return getpid(); }
   Expected<std::string> program() override {
-    char path[4096];
-    const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
-    if (n <= 0) return failed_precondition("cannot find this program to run it as a worker");
-    return std::string(path, std::size_t(n));
+    auto path = program_of("/proc/self/exe");
+    return path.ok() ? path : path.status().in("finding this program to run it as a worker");
   }
   bool is_stopped(pid_t process) override { return troupe::is_stopped(process); }
   std::unique_ptr<ChildProcesses> make_children(ChildProcesses::Ended ended) override {

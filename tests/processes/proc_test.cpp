@@ -1,15 +1,20 @@
 #include "actors/processes/proc.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <optional>
 #include <string>
 
+#include "tests/serialization/temporary.hpp"
+
 using namespace troupe;
+using troupe::testing::TemporaryDir;
 
 TEST_CASE("the state of a process is read behind its name, whatever that is") {
   const auto stopped = [](std::string_view text) {
@@ -92,4 +97,34 @@ TEST_CASE("a variable of a process is that with the whole name") {
   kill(child, SIGKILL);
   REQUIRE(waitpid(child, nullptr, 0) == child);
   CHECK_FALSE(variable_of(child, "TROUPE_LIFE"));
+}
+
+TEST_CASE("a program whose file was removed or replaced can be run once more all the same") {
+  namespace fs = std::filesystem;
+  const TemporaryDir dir;
+  const std::string file = fs::canonical(fs::path(dir.path("x")).parent_path()) / "sleeper";
+  fs::copy_file("/usr/bin/tail", file);
+  int ends[2];
+  REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    execl(file.c_str(), "sleeper", "-f", "/dev/null", nullptr);
+    _exit(1);
+  }
+  REQUIRE(child > 0);
+  close(ends[1]);
+  char none = 0;
+  CHECK(read(ends[0], &none, 1) == 0);  // it runs
+  close(ends[0]);
+  const std::string link = "/proc/" + std::to_string(child) + "/exe";
+  CHECK(value_or_throw(program_of(link)) == file);
+  fs::remove(file);
+  CHECK(value_or_throw(program_of(link)) == link);
+  fs::copy_file("/usr/bin/head", file);
+  CHECK(value_or_throw(program_of(link)) == link);
+  fs::copy_file("/usr/bin/head", file + " (deleted)");  // as the kernel calls the old one
+  CHECK(value_or_throw(program_of(link)) == link);
+  kill(child, SIGKILL);
+  REQUIRE(waitpid(child, nullptr, 0) == child);
+  CHECK_FALSE(program_of(link).ok());
 }
