@@ -359,6 +359,12 @@ void Job::State::tell_of_summaries() {
 Job::Job(Session& session, JobOptions options) {
   throw_if_error(options.check());
   if (options.dir.empty()) options.dir = JobOptions::supervised_dir();
+  // The program may go to another folder.
+  for (std::string* each : {&options.dir, &options.logdir}) {
+    std::error_code none;
+    if (const auto whole = std::filesystem::absolute(*each, none); !each->empty() && !none)
+      *each = whole.string();
+  }
   state_ = std::make_unique<State>(session, std::move(options));
   state_->begin();
   state_->begin_summaries();

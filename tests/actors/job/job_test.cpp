@@ -633,6 +633,33 @@ TEST_CASE("a service that commits nothing keeps its state again after a run that
   serves.join();
 }
 
+TEST_CASE("a job's folder stays the same when its program goes to another one") {
+  struct Here {
+    const fs::path path = fs::current_path();
+    ~Here() { fs::current_path(path); }
+  } here;
+  const TemporaryDir dir;
+  Graph g;
+  Variable v = variable(g, "v", 0.f);
+  Op add = assign_add(v, constant(g, 1.f));
+  fs::create_directory(dir.path("elsewhere"));
+  fs::current_path(dir.path());
+  for (int lives = 1; lives <= 2; ++lives) {
+    Session s(g, one_thread());
+    JobOptions options = in("job", 2);
+    options.logdir = "logs";
+    Job job(s, options);
+    auto step = s.compile({v.value()}, {add});
+    fs::current_path(dir.path("elsewhere"));
+    for (const JobStep& each : job.steps(4 * lives)) (void)step.run<float>(each);
+    fs::current_path(dir.path());
+    CHECK(job.checkpoint() ==
+          fs::current_path().string() + "/job/ckpt-" + std::to_string(4 * lives));
+    CHECK(job.resumed() == (lives > 1));
+  }
+  CHECK(fs::is_empty(dir.path("elsewhere")));
+}
+
 TEST_CASE("steps that only read, at once, cut short or refused, let a session recover") {
   Losable c([](Graph& g) {
     return variable(g, "v", random_uniform(g, PartialShape::scalar()) * 0.f + 3.f);
