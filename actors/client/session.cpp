@@ -560,6 +560,11 @@ std::set<std::string> Session::files_to_recover() const {
 
 bool Session::all_here() const { return core_->cluster.wait_for == 0; }
 
+Status Session::failure() const {
+  const std::optional<SessionEvent> ended = core_->watchers->ended();
+  return ended ? ended->status : ok_status();
+}
+
 void Session::stop_waiting_if(std::function<bool()> stop) {
   const Alone nobody_else(*core_);
   core_->stop_waiting = std::move(stop);

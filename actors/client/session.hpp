@@ -415,6 +415,8 @@ class Session {
   std::set<std::string> files_to_recover() const;
   // Whether all processes of the session are on this machine, and share its memory.
   bool all_here() const;
+  // Why the session has ended by itself; ok while it goes on, and when it was closed.
+  Status failure() const;
   // Polled while the session waits for workers after a loss; true: it gives up.
   void stop_waiting_if(std::function<bool()> stop);
   // The size of the state that start_state() lets other processes write: the bytes of variables

@@ -496,6 +496,9 @@ bool Job::State::follow_commits() {
 }
 
 void Job::State::serve_once() {
+  // Those who answer requests may take it for an error of each of them, and go on for ever.
+  if (const Status failure = session.failure(); !failure.ok() && !stop_asked())
+    throw Error(failure);
   if (writing.done()) take(writing.get());
   if (follow_commits()) {
     check_graph();

@@ -153,7 +153,8 @@ class Job {
   // signal; then it writes the last one. It writes one when durable runs wait
   // (RunOptions::durable), and as JobOptions says if something was committed since. The step of a
   // checkpoint is the commit number, or a later one after steps that committed nothing.
-  // failed_precondition without a folder. Throws Error as steps() does.
+  // failed_precondition without a folder. Throws Error as steps() does, and the cause if the
+  // session ends by itself, as it does when it cannot go on after a lost worker.
   void serve();
 
   std::int64_t step() const;  // the last completed one

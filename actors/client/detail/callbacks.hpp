@@ -108,6 +108,11 @@ class Watchers {
     one->removed = true;
     if (!Callbacks::here()) one->over.wait(lock, [&] { return one->calls == 0; });
   }
+  // The end of the session, once it is told.
+  std::optional<SessionEvent> ended() const {
+    std::lock_guard lock(mutex_);
+    return ended_;
+  }
   void tell(const SessionEvent& event) {
     const bool ends = event.kind == SessionEvent::Kind::ended;
     if (!any_ && !ends) return;
@@ -145,7 +150,7 @@ class Watchers {
 
   const std::shared_ptr<Callbacks> callbacks_;
   std::atomic<bool> any_{false};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, std::shared_ptr<One>> all_;
   std::optional<SessionEvent> ended_;  // told to later watchers, too
