@@ -474,6 +474,7 @@ void Job::serve() {
   s.keep_durable();
   s.show_graph();
   s.over = false;
+  s.wait();  // a loop that was left may have begun one, of this step but not of all commits
   s.followed =
       s.checkpoints.have(s.position.step) ? s.in_newest : CommitNumber(s.session.committed());
   // Also when it throws.

@@ -331,6 +331,39 @@ TEST_CASE(
   CHECK(life(8, 0) == 6);
 }
 
+TEST_CASE(
+    "what is committed while a checkpoint is written before a job serves is in its last one") {
+  const TemporaryDir dir;
+  // The value at its beginning.
+  const auto life = [&](std::int64_t steps) {
+    Graph g;
+    // So large that it is still being written when the loop is left.
+    Variable v = variable(g, "v", Tensor::zeros(DType::f32, Shape{1 << 22}).value());
+    Op add = assign_add(v, ones(g, {1 << 22}));
+    Output first = v[0], x = placeholder(g, DType::f32, Shape{});
+    Session s(g, one_thread());
+    JobOptions options = served_in(dir.path("job"));
+    options.checkpoint_steps = 4;
+    options.on_nan = JobOptions::NanPolicy::skip;
+    Job job(s, options);
+    const float before = s.run({first})[0].item<float>();
+    CompiledStep step = s.compile({}, {add}), fed = s.compile({x * 1.0f}, {add}, {x});
+    for (const JobStep& each : job.steps(steps)) {
+      if (each.number() == 5) {  // behind the checkpoint of the fourth
+        step.run();
+        break;
+      }
+      // Three of four commit nothing, so that the step is ahead of the commit.
+      each.number() == 4 ? step.run(each) : fed.run({Tensor::scalar(NAN)}, each);
+    }
+    job.stop();
+    job.serve();
+    return before;
+  };
+  CHECK(life(5) == 0);
+  CHECK(life(0) == 2);
+}
+
 TEST_CASE("a service that is killed between its answers forgets none of them") {
   const std::uint64_t seed = machine_random();
   CAPTURE(seed);
