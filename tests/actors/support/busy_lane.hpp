@@ -38,9 +38,13 @@ class BusyLane {
 
   // Until a lane has the work.
   void wait() {
-    pollfd p{pipe_[0], POLLIN, 0};
-    while (::poll(&p, 1, -1) < 0) {
+    while (!at_work(-1)) {
     }
+  }
+  // Whether a lane has the work, or has it within so many milliseconds; -1: whenever.
+  bool at_work(int within = 0) {
+    pollfd p{pipe_[0], POLLIN, 0};
+    return ::poll(&p, 1, within) > 0;
   }
   void release() {
     ::dup2(stderr_, STDERR_FILENO);
