@@ -561,8 +561,14 @@ std::set<std::string> Session::files_to_recover() const {
 bool Session::all_here() const { return core_->cluster.wait_for == 0; }
 
 Status Session::failure() const {
-  const std::optional<SessionEvent> ended = core_->watchers->ended();
-  return ended ? ended->status : ok_status();
+  if (const auto ended = core_->watchers->ended()) return ended->status;
+  // Whoever has the gate alone may be about to go on.
+  const std::shared_lock open(core_->gate, std::try_to_lock);
+  const auto lost = open ? core_->watchers->lost() : std::nullopt;
+  const Status recovers = can_recover();
+  if (!lost || recovers.ok()) return ok_status();
+  return unavailable(fmt::format("a part of the job was lost: {}; the session cannot go on: {}",
+                                 lost->status.message(), recovers.message()));
 }
 
 void Session::stop_waiting_if(std::function<bool()> stop) {

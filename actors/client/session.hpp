@@ -415,7 +415,8 @@ class Session {
   std::set<std::string> files_to_recover() const;
   // Whether all processes of the session are on this machine, and share its memory.
   bool all_here() const;
-  // Why the session has ended by itself; ok while it goes on, and when it was closed.
+  // Why no run of the session succeeds any more: it has ended by itself, or lost a part without
+  // which it cannot go on. ok while it goes on, and when it was closed.
   Status failure() const;
   // Polled while the session waits for workers after a loss; true: it gives up.
   void stop_waiting_if(std::function<bool()> stop);

@@ -113,14 +113,21 @@ class Watchers {
     std::lock_guard lock(mutex_);
     return ended_;
   }
+  // What was lost last, unless the session has recovered since.
+  std::optional<SessionEvent> lost() const {
+    std::lock_guard lock(mutex_);
+    return lost_;
+  }
   void tell(const SessionEvent& event) {
     const bool ends = event.kind == SessionEvent::Kind::ended;
-    if (!any_ && !ends) return;
+    if (!any_ && event.kind == SessionEvent::Kind::committed) return;
     std::vector<std::shared_ptr<One>> told;
     {
       std::lock_guard lock(mutex_);
       if (ends && ended_) return;
       if (ends) ended_ = event;
+      if (event.kind == SessionEvent::Kind::lost) lost_ = event;
+      if (event.kind == SessionEvent::Kind::recovered) lost_.reset();
       for (const auto& [_, watcher] : all_) told.push_back(watcher);
     }
     for (auto& one : told) call(std::move(one), event);
@@ -154,6 +161,7 @@ class Watchers {
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, std::shared_ptr<One>> all_;
   std::optional<SessionEvent> ended_;  // told to later watchers, too
+  std::optional<SessionEvent> lost_;
 };
 
 }  // namespace troupe::detail

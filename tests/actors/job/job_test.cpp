@@ -694,33 +694,39 @@ TEST_CASE("steps that only read, at once, cut short or refused, let a session re
 }
 
 // Whoever answers requests may tell their errors to the clients, and live on.
-TEST_CASE("a service whose session could not go on ends with the cause") {
-  const TemporaryDir dir;
-  Graph g;
-  const Variable v = variable(g, "v", 3.f);
-  std::atomic<bool> gives_up{false}, over{false};
-  Cluster cluster = one_thread();
-  cluster.workers = 2;
-  cluster.stop = [&] { return gives_up.load(); };
-  Session s(g, cluster);
-  Job job(s, in(dir.path("job"), 0));
-  const CompiledStep look = s.compile({v.value()});
-  Status ended;
-  std::thread serves([&] {
-    try {
-      job.serve();
-    } catch (const Error& error) {
-      ended = error.status();
-    }
-    over = true;
-  });
-  gives_up = true;
-  for (pid_t worker : processes_of(getpid())) kill(worker, SIGKILL);
-  says(look.try_run().status(), Code::cancelled, "the session could not go on");
-  CHECK(wait_until([&] { return over.load(); }));
-  job.stop();
-  serves.join();
-  says(ended, Code::cancelled, "the session could not go on");
+TEST_CASE("a service whose session cannot go on ends with the cause") {
+  for (const bool recover : {true, false}) {
+    CAPTURE(recover);
+    const TemporaryDir dir;
+    Graph g;
+    const Variable v = variable(g, "v", 3.f);
+    std::atomic<bool> gives_up{false}, over{false};
+    Cluster cluster = one_thread();
+    cluster.workers = 2;
+    cluster.stop = [&] { return gives_up.load(); };
+    Session s(g, cluster);
+    JobOptions options = in(dir.path("job"), 1'000'000);  // nothing is due
+    options.recover = recover;
+    Job job(s, options);
+    const CompiledStep look = s.compile({v.value()});
+    Status ended;
+    std::thread serves([&] {
+      try {
+        job.serve();
+      } catch (const Error& error) {
+        ended = error.status();
+      }
+      over = true;
+    });
+    gives_up = true;
+    for (pid_t worker : processes_of(getpid())) kill(worker, SIGKILL);
+    const Code code = recover ? Code::cancelled : Code::unavailable;
+    CHECK(look.try_run().status().code() == code);
+    CHECK(wait_until([&] { return over.load(); }));
+    job.stop();
+    serves.join();
+    says(ended, code, recover ? "could not go on: " : "cannot go on: its state was not kept");
+  }
 }
 
 TEST_CASE("a mark of the place of a state that was not kept is there after a worker was lost") {
