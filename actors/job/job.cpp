@@ -507,8 +507,10 @@ void Job::State::serve_once() {
   }
   if (memory && position.step > 0) write_to_memory();
   const Clock::time_point now = Clock::now();
-  const bool due =
-      position.step > 0 && !checkpoints.have(position.step) && checkpoints.due(position.step, now);
+  // A state that is kept in a checkpoint is kept again by another one, be it of the same step.
+  const bool forgotten = kept_in_files && !memory && !session.can_recover().ok();
+  const bool due = position.step > 0 && (forgotten || !checkpoints.have(position.step)) &&
+                   checkpoints.due(position.step, now);
   if ((due || durable().wanted() || write_again) && !writing.under_way())
     write_behind();
   else if (keeping_is_due() && (position.step > kept_step || !session.can_recover().ok()))

@@ -693,6 +693,32 @@ TEST_CASE("steps that only read, at once, cut short or refused, let a session re
   CHECK_FALSE(c.session.can_recover().ok());
 }
 
+TEST_CASE(
+    "a service whose large state is in its checkpoints keeps it again, though it commits nothing") {
+  const TemporaryDir dir;
+  Graph g;
+  const Variable v = variable(g, "v", Tensor::zeros(DType::f32, Shape{17 << 20}).value());
+  const Output first = v[0];
+  const Gate gate(g, kTask0);
+  TcpWorkers workers(1);
+  Session s(g, workers.cluster());
+  std::atomic<int> written{0};
+  JobOptions options = in(dir.path("job"), 0);
+  options.checkpoint_seconds = 0.01;
+  options.checkpointed = [&](const std::string&, const Status& status) { written += status.ok(); };
+  Job job(s, options);
+  std::thread serves([&] { job.serve(); });
+  const CompiledStep take = s.compile({gate.taken});
+  CHECK(wait_until([&] { return written > 0 && s.can_recover().ok(); }));
+  PendingRun waits = take.start();
+  waits.cancel();
+  CHECK(waits.try_get().status().code() == Code::cancelled);
+  CHECK(wait_until([&] { return written > 1 && s.can_recover().ok(); }));
+  CHECK(s.run({first})[0].item<float>() == 0);
+  job.stop();
+  serves.join();
+}
+
 // Whoever answers requests may tell their errors to the clients, and live on.
 TEST_CASE("a service whose session cannot go on ends with the cause") {
   for (const bool recover : {true, false}) {
