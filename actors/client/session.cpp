@@ -683,6 +683,8 @@ bool Session::replaces_workers() const { return core_->logs; }
 
 Status Session::can_recover() const {
   if (!core_->logs) return failed_precondition("the session has no workers that it could replace");
+  if (const auto ended = core_->watchers->ended(); ended && !ended->status.ok())
+    return failed_precondition("it has ended: " + ended->status.message());
   return core_->log.whole();
 }
 

@@ -752,6 +752,7 @@ TEST_CASE("a service whose session cannot go on ends with the cause") {
     job.stop();
     serves.join();
     says(ended, code, recover ? "could not go on: " : "cannot go on: its state was not kept");
+    says(s.can_recover(), Code::failed_precondition, recover ? "it has ended: " : "was not kept");
   }
 }
 
