@@ -23,7 +23,7 @@ struct RunAnswer {
   // Of an immediate run: how many commits there were since its snapshot, if one of them changed
   // what it read; else 0.
   CommitNumber behind = 0;
-  bool moved = false;      // it moved places of datasets or draws without a commit
+  bool moved = false;  // it moved places of datasets or draws without a commit
 };
 
 // Makes repeated requests harmless: an answer is kept, and repeated, until the client acknowledges
