@@ -5,6 +5,7 @@
 #include <chrono>
 #include <deque>
 #include <thread>
+#include <vector>
 
 #include "apps/bench/rows.hpp"
 #include "apps/troupe.hpp"
@@ -32,19 +33,23 @@ constexpr int kInFlight = 4;
 
 constexpr std::int64_t kIn = 784, kHidden = 256, kOut = 10;
 
-// A network of two layers whose variables all clients share.
+// A network whose variables all clients share: so many layers, and one of the scores.
 struct Shared {
   Graph graph{1};
-  Variable first, second;
+  std::vector<Variable> layers;
+  Variable scores;
 
-  Shared() {
-    const auto weights = [&](const char* name, std::int64_t in, std::int64_t out) {
+  explicit Shared(int hidden_layers) {
+    const auto weights = [&](const std::string& name, std::int64_t in, std::int64_t out) {
       return variable(graph, name,
                       random_uniform(graph, {in, out}, {.low = -0.05f, .high = 0.05f}));
     };
-    first = weights("first", kIn, kHidden), second = weights("second", kHidden, kOut);
+    for (int i = 0; i < hidden_layers; ++i)
+      layers.push_back(weights(fmt::format("layer{}", i), i == 0 ? kIn : kHidden, kHidden));
+    scores = weights("scores", kHidden, kOut);
   }
-  // A step of gradient descent on a batch of numbers, the layers on these devices.
+  // A step of gradient descent on a batch of numbers, the layers on one device, the scores and
+  // their loss on the other.
   struct Train {
     Output loss;
     Op update;
@@ -52,11 +57,11 @@ struct Shared {
   Train train(const std::string& one, const std::string& other, std::int64_t batch) {
     Train made;
     const auto on_one = graph.with_device(one);
-    const Output x = constant(graph, drawn({batch, kIn}));
-    const Output hidden = relu(mat_mul(x, first));
+    Output x = constant(graph, drawn({batch, kIn}));
+    for (const Variable& layer : layers) x = relu(mat_mul(x, layer));
     const auto on_other = graph.with_device(other);
     const Output y = constant(graph, drawn({batch, kOut}));
-    made.loss = mean(square(mat_mul(hidden, second) - y));
+    made.loss = mean(square(mat_mul(x, scores) - y));
     made.update = optim::Sgd{.lr = 0.01}.minimize(made.loss);
     return made;
   }
@@ -126,7 +131,7 @@ Expected<BenchRow> compare(std::string name, const BenchOptions& options, std::s
 
 Expected<BenchRow> two_clients(const std::string& name, const BenchOptions& options,
                                Commit commit) {
-  Shared shared;
+  Shared shared(1);
   std::vector<Shared::Train> made;
   for (const char* task : {"/job:worker/task:0/cpu:0", "/job:worker/task:1/cpu:0"})
     made.push_back(shared.train(task, task, 512));
@@ -150,8 +155,9 @@ Expected<BenchRow> two_clients(const std::string& name, const BenchOptions& opti
   return row;
 }
 
+// Two layers before the scores, so that either device has about as much to do.
 Expected<BenchRow> pipelined(const std::string& name, const BenchOptions& options, Commit commit) {
-  Shared shared;
+  Shared shared(2);
   const Shared::Train train = shared.train("/fake:0", "/fake:1", 64);
   Cluster cluster;
   cluster.threads = 1;
