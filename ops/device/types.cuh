@@ -1,7 +1,7 @@
 // Element types on the device, under the names of DType, and what arithmetic on them is done in.
 //
-// Device code is compiled by NVRTC, and by g++ for the emulated device (tests/fake_cuda/simt.hpp),
-// which gives it CUDA's words.
+// Device code is compiled by NVRTC, and by a compiler of the host for the emulated device
+// (tests/fake_cuda/simt.hpp), which gives it CUDA's words.
 #pragma once
 
 #include <bit>
@@ -46,7 +46,7 @@ __device__ inline float load(f16 x) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
   return y;
 #else
-  return float(std::bit_cast<_Float16>(x.bits));
+  return simt::float_of_half(x.bits);
 #endif
 }
 
@@ -80,7 +80,7 @@ struct Store<f16> {
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
     return y;
 #else
-    return {std::bit_cast<std::uint16_t>(_Float16(x))};
+    return {simt::half_of_float(x)};
 #endif
   }
 };

@@ -1,5 +1,9 @@
 #include "tests/fake_cuda/emulated.hpp"
 
+#include <bit>
+
+#include "core/dtype.hpp"
+
 // Device code, which finds CUDA's words in the header above.
 #include "gpu_functions.hpp"
 
@@ -13,5 +17,8 @@ constexpr EmulatedKernel kKernels[] = {
 }  // namespace
 
 std::span<const EmulatedKernel> emulated_kernels() { return kKernels; }
+
+float float_of_half(std::uint16_t bits) { return std::bit_cast<half>(bits); }
+std::uint16_t half_of_float(float x) { return half(x).bits; }
 
 }  // namespace troupe::simt

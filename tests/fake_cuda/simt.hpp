@@ -1,4 +1,5 @@
-// The emulated GPU: CUDA's words for g++, so that device code of ops/device/ runs on the host.
+// The emulated GPU: CUDA's words for a host's compiler, so that device code of ops/device/ runs
+// there.
 //
 // The threads of a block are fibers on one thread of the host. A block runs until all its threads
 // are done or wait for each other. What would hang a GPU or be undefined there ends the process,
@@ -47,6 +48,9 @@ void meet_block(Place at);
 // The block's variable of that key; the same for all its threads.
 void* block_memory(const void* key, std::size_t bytes);
 int lane();
+// What a GPU has instructions for, and clang 14 no type. Rounded to the nearest.
+float float_of_half(std::uint16_t bits);
+std::uint16_t half_of_float(float x);
 
 template <class T>
 T shuffle(unsigned mask, T value, int from, Place at) {
