@@ -11,6 +11,8 @@
 // Where a channel has m filters, the channels of the images are repeated m times first.
 #pragma once
 
+#include <type_traits>
+
 #include "devices/chunks.hpp"
 #include "ops/kernels/nn/im2col.hpp"
 #include "ops/kernels/support/packet.hpp"
@@ -20,11 +22,25 @@ namespace troupe {
 
 inline bool is_depthwise(const ConvShape& s) { return s.groups > 1 && s.groups == s.in_c; }
 
-// V, a vector of T or a T, where elements are stored.
+// V is a vector of T, or a T.
 template <class V, class T>
-using Unaligned =
-    std::conditional_t<std::is_same_v<V, T>, T,
-                       typename VectorType<T, sizeof(V) == sizeof(T) ? 16 : sizeof(V)>::unaligned>;
+TROUPE_INLINE V load_at(const T* from) {
+  if constexpr (std::is_same_v<V, T>) {
+    return *from;
+  } else {  // not as std::conditional_t: clang 14 forgets alignments of arguments of templates
+    using Loose = typename VectorType<T, sizeof(V)>::unaligned;
+    return *reinterpret_cast<const Loose*>(from);
+  }
+}
+template <class V, class T>
+TROUPE_INLINE void store_at(T* to, V x) {
+  if constexpr (std::is_same_v<V, T>) {
+    *to = x;
+  } else {
+    using Loose = typename VectorType<T, sizeof(V)>::unaligned;
+    *reinterpret_cast<Loose*>(to) = x;
+  }
+}
 
 // Which places are read for each place that is made, on one axis: see above.
 // Places and taps are offsets in elements: so many of these lie between two neighbours.
@@ -115,9 +131,7 @@ struct DepthwiseLoop {
 template <int kPixels, int kVectors, class V, class T>
 void depthwise_tile(const DepthwiseLoop& l, std::int64_t i, std::int64_t j, std::int64_t c,
                     const T* read, const T* filter, T* made) {
-  using Stored = Unaligned<V, T>;
   constexpr std::int64_t kWidth = sizeof(V) / sizeof(T);
-  const auto load = [](const T* p) { return V(*reinterpret_cast<const Stored*>(p)); };
   V sum[kPixels][kVectors] = {};
   for (std::int64_t a = 0; a < l.rows.count(i); ++a) {
     const AxisTaps::Tap row = l.rows.tap(i, a);
@@ -128,14 +142,13 @@ void depthwise_tile(const DepthwiseLoop& l, std::int64_t i, std::int64_t j, std:
       for (int p = 0; p < kPixels; ++p) {
         const T* from = line + l.columns.tap(j + p, b).place;
         for (int v = 0; v < kVectors; ++v)
-          sum[p][v] += load(from + v * kWidth) * load(weight + v * kWidth);
+          sum[p][v] += load_at<V>(from + v * kWidth) * load_at<V>(weight + v * kWidth);
       }
     }
   }
   T* to = made + (i * l.made_w + j) * l.channels + c;
   for (int p = 0; p < kPixels; ++p)
-    for (int v = 0; v < kVectors; ++v)
-      *reinterpret_cast<Stored*>(to + p * l.channels + v * kWidth) = sum[p][v];
+    for (int v = 0; v < kVectors; ++v) store_at(to + p * l.channels + v * kWidth, sum[p][v]);
 }
 
 template <int kPixels, class T>
@@ -245,8 +258,7 @@ Status depthwise_backward_data(KernelContext& c, const ConvShape& s, const Tenso
 template <class V, class T>
 void depthwise_line(const T* x, std::int64_t step, const T* dy, std::int64_t n,
                     std::int64_t channels, T* df) {
-  using Stored = Unaligned<V, T>;
-  const auto load = [](const T* p) { return V(*reinterpret_cast<const Stored*>(p)); };
+  const auto load = [](const T* from) { return load_at<V>(from); };
   V even = {}, odd = {};
   std::int64_t i = 0;
   for (; i + 2 <= n; i += 2) {
@@ -254,7 +266,7 @@ void depthwise_line(const T* x, std::int64_t step, const T* dy, std::int64_t n,
     odd += load(x + (i + 1) * step * channels) * load(dy + (i + 1) * channels);
   }
   if (i < n) even += load(x + i * step * channels) * load(dy + i * channels);
-  *reinterpret_cast<Stored*>(df) = load(df) + (even + odd);
+  store_at(df, load(df) + (even + odd));
 }
 
 // Partial sums over chunks of images, added by the fixed tree.
