@@ -565,8 +565,9 @@ Status Session::failure() const {
   // Whoever has the gate alone may be about to go on.
   const std::shared_lock open(core_->gate, std::try_to_lock);
   const auto lost = open ? core_->watchers->lost() : std::nullopt;
+  if (!lost) return ok_status();
   const Status recovers = can_recover();
-  if (!lost || recovers.ok()) return ok_status();
+  if (recovers.ok()) return ok_status();
   return unavailable(fmt::format("a part of the job was lost: {}; the session cannot go on: {}",
                                  lost->status.message(), recovers.message()));
 }

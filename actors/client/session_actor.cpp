@@ -1,6 +1,5 @@
 #include "actors/client/session_actor.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <caf/event_based_actor.hpp>
 #include <caf/exit_reason.hpp>
@@ -11,6 +10,8 @@
 #include <map>
 #include <optional>
 #include <utility>
+
+#include "actors/client/detail/runs.hpp"
 
 namespace troupe::serving {
 
@@ -91,21 +92,14 @@ void answer(Asked& asked, Status status, std::vector<Tensor> fetches = {}) {
   asked.answer.deliver(std::move(result));
 }
 
-// What the run may still take: recoveries and earlier attempts count.
-RunOptions options_left(const Asked& asked) {
-  RunOptions options = asked.ask.options;
-  if (asked.begun > 0 && options.timeout)
-    options.timeout =
-        std::max(std::chrono::nanoseconds(0), std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                                  *options.timeout - (Clock::now() - asked.since)));
-  return options;
-}
-
 // Starts the run. An error of start() is its result.
 Status begin(Self self, std::uint64_t number, Asked& asked) {
   try {
     asked.recoveries = self->state.session->recoveries();
-    asked.run = asked.ask.step.start(asked.ask.feeds, options_left(asked));
+    // Recoveries and earlier attempts count.
+    asked.run = asked.ask.step.start(
+        asked.ask.feeds,
+        asked.begun == 0 ? asked.ask.options : detail::rest_of(asked.ask.options, asked.since));
     ++asked.begun;
     asked.run.then([mailbox = self->state.mailbox, number](const Expected<std::vector<Tensor>>&) {
       mailbox->send(RunOver{number});
