@@ -49,6 +49,7 @@ ChildExit ProcessSpec::meaning_of(const ChildEnd& end) const {
 // The current incarnation of a child.
 struct ProcessSupervisor::Process {
   std::uint64_t incarnation = 0;
+  std::string life;               // names it among the incarnations of all supervisors
   pid_t pid = -1;                 // it lives
   std::optional<ChildExit> exit;  // it has ended, and left `orphans`
   std::set<pid_t> orphans;
@@ -158,10 +159,12 @@ void ProcessSupervisor::start(const Supervision::Start& order) {
   take_signals();
   if (machine_.ending())
     return machine_.ended(order.child, order.incarnation, {true, "was not started"}, now_, out_);
+  process.life =
+      fmt::format("{}.{}/{}/{}", getpid(), start_of(getpid()), order.child, order.incarnation);
+  auto environment = options_.children[k].environment;
+  environment.emplace_back(kLife, process.life);
   // A shell whose terminal is closed tells the whole group. The child hears of it by SIGTERM, and
   // in its turn.
-  auto environment = options_.children[k].environment;
-  environment.emplace_back(kLife, life_of(k));
   const auto pid = start_process(options_.children[k].command, environment,
                                  {.input = options_.children[k].input,
                                   .own_group = options_.children[k].own_group,
@@ -272,18 +275,12 @@ void ProcessSupervisor::bury(pid_t pid, const ChildEnd& end) {
                    .at = now_});
 }
 
-// Names the incarnation among those of all supervisors.
-std::string ProcessSupervisor::life_of(std::size_t child) const {
-  return fmt::format("{}.{}/{}/{}", getpid(), start_of(getpid()), options_.children[child].child.id,
-                     processes_[child].incarnation);
-}
-
 // The child that has left it, or let it go while it lives itself. None: it does not say, or that
 // incarnation has ended and so have its orphans.
 std::optional<std::size_t> ProcessSupervisor::owner_of(pid_t orphan) const {
   const std::optional<std::string> life = variable_of(orphan, kLife);
   for (std::size_t k = 0; life && k < processes_.size(); ++k)
-    if ((processes_[k].pid > 0 || processes_[k].exit) && *life == life_of(k)) return k;
+    if ((processes_[k].pid > 0 || processes_[k].exit) && *life == processes_[k].life) return k;
   return std::nullopt;
 }
 

@@ -101,7 +101,6 @@ class ProcessSupervisor {
   bool has_heard(const Process& process, int number) const;
   void reap();
   void bury(pid_t pid, const ChildEnd& end);
-  std::string life_of(std::size_t child) const;
   std::optional<std::size_t> owner_of(pid_t orphan) const;
   std::set<pid_t> orphans(std::size_t child) const;
   void look_after_orphans();
