@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,26 +12,14 @@
 
 #include "core/descriptor.hpp"
 #include "core/log.hpp"
+#include "tests/core/file_limit.hpp"
+#include "tests/core/signal_mask.hpp"
 
 using namespace troupe;
+using troupe::testing::FileLimit;
+using troupe::testing::is_blocked;
 
 namespace {
-
-// While it exists no file may be longer. Those that are written beyond it are not made: a test that
-// fails is ended by SIGXFSZ.
-class FileLimit {
- public:
-  explicit FileLimit(rlim_t bytes) {
-    REQUIRE(getrlimit(RLIMIT_FSIZE, &before_) == 0);
-    rlimit tight = before_;
-    tight.rlim_cur = bytes;
-    REQUIRE(setrlimit(RLIMIT_FSIZE, &tight) == 0);
-  }
-  ~FileLimit() { (void)setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_{};
-};
 
 // A file without a name, of so many bytes, written at its end.
 Descriptor file_of(std::size_t bytes) {
@@ -43,12 +30,6 @@ Descriptor file_of(std::size_t bytes) {
   const std::string filling(bytes, 'x');
   REQUIRE(write(file.get(), filling.data(), bytes) == ssize_t(bytes));
   return file;
-}
-
-bool is_blocked(int number) {
-  sigset_t mask;
-  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-  return sigismember(&mask, number) == 1;
 }
 
 }  // namespace

@@ -6,24 +6,17 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/core/signal_mask.hpp"
+
 using namespace troupe;
-
-namespace {
-
-bool takes(int number) {
-  sigset_t mask;
-  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-  return sigismember(&mask, number) == 0;
-}
-
-}  // namespace
+using troupe::testing::is_blocked;
 
 TEST_CASE("a thread that is to take no signals takes only those of its own faults") {
   const auto in_thread = [](int number) {
     bool taken = false;
     const auto start = [&] {
       const NoSignals none;
-      return std::thread([&] { taken = takes(number); });
+      return std::thread([&] { taken = !is_blocked(number); });
     };
     start().join();
     return taken;
@@ -40,11 +33,11 @@ TEST_CASE("who starts such a thread takes signals as before, also if none could 
   pthread_sigmask(SIG_BLOCK, &alarms, &before);
   try {
     const NoSignals none;
-    CHECK_FALSE(takes(SIGTERM));
+    CHECK(is_blocked(SIGTERM));
     throw std::runtime_error("no thread");
   } catch (const std::runtime_error&) {
-    CHECK(takes(SIGTERM));
-    CHECK_FALSE(takes(SIGALRM));
+    CHECK_FALSE(is_blocked(SIGTERM));
+    CHECK(is_blocked(SIGALRM));
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

@@ -1,16 +1,17 @@
 // What a job writes for TensorBoard.
 #include <doctest/doctest.h>
-#include <sys/resource.h>
 
 #include "apps/troupe.hpp"
 #include "core/log_writer.hpp"
 #include "tests/actors/support/sessions.hpp"
 #include "tests/contains.hpp"
+#include "tests/core/file_limit.hpp"
 #include "tests/serialization/events.hpp"
 #include "tests/serialization/temporary.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
+using troupe::testing::FileLimit;
 using troupe::testing::read_events;
 using troupe::testing::ReadEvent;
 using troupe::testing::shown_events;
@@ -144,20 +145,15 @@ TEST_CASE("a disk that is full costs a job summaries, and no step") {
   ShownCounter c;
   std::vector<std::string> log;
   set_log_writer([&](std::string_view line) { log.emplace_back(line); });
-  rlimit old{};
-  REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0);
   {
     Job job(c.session, shown_in(dir));
     const std::string large(100'000, 'x');
     for (const JobStep& s : job.steps(4)) {
       (void)c.step.run<float>(s);
       job.report({{"a", 1.0}});
-      rlimit tight = old;
-      tight.rlim_cur = 65'536;  // no file may be longer
       if (s.number() == 2) {
-        REQUIRE(setrlimit(RLIMIT_FSIZE, &tight) == 0);
+        const FileLimit limit(65'536);
         job.summaries()->add_graph({.nodes = {{.name = large, .op = "Large"}}});
-        REQUIRE(setrlimit(RLIMIT_FSIZE, &old) == 0);
       }
     }
     CHECK(job.step() == 4);

@@ -6,6 +6,7 @@
 
 #include "ops/data/records/record_frame.hpp"
 #include "ops/data/records/record_stream.hpp"
+#include "tests/core/file_limit.hpp"
 #include "tests/ops/data/gzip.hpp"
 #include "tests/ops/data/values.hpp"
 
@@ -125,16 +126,13 @@ TEST_CASE("a writer that is not finished leaves nothing behind") {
 TEST_CASE("records for which there is no room are an error of the writer, and leave nothing") {
   const DataDirectory files;
   const std::string path = files.path("a");
-  rlimit before{};
-  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
-  rlimit tight = before;
-  tight.rlim_cur = 1000;  // no file may be longer
   {
     data::RecordWriter writer(path);
     CHECK(writer.write(std::string(10'000, 'x')).ok());  // so far it is in memory
-    REQUIRE(setrlimit(RLIMIT_FSIZE, &tight) == 0);
-    const Status status = writer.finish();
-    REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    const Status status = [&] {
+      const troupe::testing::FileLimit limit(1000);
+      return writer.finish();
+    }();
     CHECK(status.text().find("File too large") != std::string::npos);
   }
   CHECK_FALSE(std::filesystem::exists(path));
