@@ -4,7 +4,7 @@ source tests/accept/lib.sh
 BUILD=${BUILD:-build/asan}
 : "${PROGRAMS:=100000}"
 # Freed memory that the sanitizer keeps back is no growth of the program's.
-export ASAN_OPTIONS=allocator_may_return_null=1:quarantine_size_mb=8
+export ASAN_OPTIONS=allocator_may_return_null=1:quarantine_size_mb=8:intercept_tls_get_addr=0
 
 if [[ ${BUILT:-} != 1 ]]; then
   { cmake --preset asan && cmake --build "$BUILD" --target troupe_test_protocol; } \

@@ -7,7 +7,7 @@ build=build/asan preset=asan
 [[ -z ${RELEASE:-} ]] || build=build preset=release
 BUILD=${BUILD:-$build}
 # A size that cannot be is answered as in a run without the sanitizer, and freed memory that it keeps back is no growth.
-export ASAN_OPTIONS=allocator_may_return_null=1:quarantine_size_mb=8
+export ASAN_OPTIONS=allocator_may_return_null=1:quarantine_size_mb=8:intercept_tls_get_addr=0
 program=$BUILD/bin/troupe_test_hostile
 
 if [[ ${BUILT:-} != 1 ]]; then

@@ -5,7 +5,7 @@ BUILD=build/asan
 : "${TROUPE_FRAMES:=1000000}"
 export TROUPE_FRAMES
 # Freed memory that the sanitizer keeps back is no growth of the program's.
-export ASAN_OPTIONS=allocator_may_return_null=1:quarantine_size_mb=8
+export ASAN_OPTIONS=allocator_may_return_null=1:quarantine_size_mb=8:intercept_tls_get_addr=0
 
 # attack FOLDER PATTERN: runs these cases, of which there must be some; what they say of themselves
 # is kept in $scratch/said.
