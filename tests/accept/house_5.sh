@@ -43,9 +43,9 @@ for ((round = 1; round <= rounds; ++round)); do
   measure "$round" $groups
 done
 compare
-# What looks slower is measured twice as often again by itself, both builds alike, up to three times:
+# What looks slower is measured twice as often again by itself, both builds alike, up to six times:
 # a row that waits for threads to wake up differs by more than a half from round to round.
-for pass in 1 2 3; do
+for pass in {1..6}; do
   for name in $(awk -F'\t' '$4 > 1.05 { print $1 }' "$scratch/table"); do
     figure "once more" "$name"
     for ((round = 1; round <= 2 * rounds; ++round)); do
