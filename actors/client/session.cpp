@@ -276,6 +276,7 @@ Status Session::try_init(const InitOptions& options) {
 
 Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
   TROUPE_TRY(may_ask_graph(*core_, "Session::variables"));
+  const std::scoped_lock whole(core_->doing_once, core_->initialising);
   TROUPE_TRY(const auto reads, state_reads(core_->graph));
   TROUPE_TRY(JobState state, read_state(core_, reads));
   return std::move(state.variables);
@@ -598,6 +599,7 @@ Status Session::try_save(const std::string& path) {
 Status Session::try_save(const std::string& path, const std::vector<Variable>& variables) {
   if (variables.empty()) return failed_precondition("no variable is named to be saved");
   TROUPE_TRY(may_ask_graph(*core_, "Session::save"));
+  const std::scoped_lock whole(core_->doing_once, core_->initialising);
   TROUPE_TRY(const auto reads, reads_of(*core_, variables));
   TROUPE_TRY(const JobState state, read_state(core_, reads));
   return write_variables(path, state.variables);

@@ -315,6 +315,40 @@ TEST_CASE("no state is saved in the midst of what is done once") {
   CHECK(seen.committed == 3);
 }
 
+TEST_CASE("nor are the values of some variables written or read in its midst") {
+  const TemporaryDir dir;
+  const std::string path = dir.path("w.safetensors");
+  Noted program;
+  Session& s = *program.session;
+  s.init();
+  const Output now = program.w + 0.f;
+  const auto add = [&] { s.run({}, {assign_add(program.w, constant(program.g, 1.f))}); };
+  std::atomic<int> asked{0};
+  std::vector<std::thread> others;
+  float read = 0;
+  s.once("two runs", [&] {
+    add();
+    others.emplace_back([&] {
+      ++asked;
+      s.save(path, {program.w});
+    });
+    others.emplace_back([&] {
+      ++asked;
+      read = value_or_throw(s.try_variables()).at(0).second.item<float>();
+    });
+    while (asked < 2) std::this_thread::yield();
+    for (int i = 0; i < 200; ++i) (void)s.run({now});  // time enough for who does not wait
+    add();
+  });
+  for (std::thread& each : others) each.join();
+  const float both = s.run({now})[0].item<float>();
+  CHECK(both == 2);
+  CHECK(read == both);
+  add();
+  s.restore(path);
+  CHECK(s.run({now})[0].item<float>() == both);
+}
+
 // What is done once may wait for it: for a thread that it begins, or for who fills a queue.
 TEST_CASE("a thread may initialise while another one does something once") {
   const TemporaryDir dir;
