@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <tuple>
 
 #include "core/hash.hpp"
@@ -13,9 +14,15 @@ bool Acknowledged::covers(std::uint64_t n) const {
 }
 
 void Acknowledged::merge(const Acknowledged& other) {
-  std::erase_if(but, [&](std::uint64_t n) { return other.covers(n); });
-  for (std::uint64_t n : other.but)
-    if (n >= below) but.push_back(n);
+  // What both know of is open only if neither knows better.
+  const std::uint64_t known = std::min(below, other.below);
+  const auto mine = std::lower_bound(but.begin(), but.end(), known);
+  const auto others = std::lower_bound(other.but.begin(), other.but.end(), known);
+  std::vector<std::uint64_t> open;
+  std::set_intersection(but.begin(), mine, other.but.begin(), others, std::back_inserter(open));
+  open.insert(open.end(), mine, but.end());
+  open.insert(open.end(), others, other.but.end());
+  but = std::move(open);
   below = std::max(below, other.below);
 }
 

@@ -17,12 +17,15 @@ bool BlockedReports::take(const BlockedReport& message, Instant now) {
   return true;
 }
 
-void BlockedReports::expire(Instant now) {
+bool BlockedReports::expire(Instant now) {
+  bool any = false;
   for (auto& [shard, report] : reports_) {
     if (now - report.at < kReportLife) continue;
+    any |= !report.waiting.empty();
     report.waiting.clear();
     report.marked.clear();
   }
+  return any;
 }
 
 std::set<AttemptId> BlockedReports::waiting() const {

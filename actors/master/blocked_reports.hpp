@@ -16,8 +16,9 @@ class BlockedReports {
   // False if it is not newer than the shard's last report.
   bool take(const BlockedReport& message, Instant now);
   void erase(TaskId shard) { reports_.erase(shard); }
-  // Shards repeat their reports; those that are not repeated are dropped.
-  void expire(Instant now);
+  // Shards repeat their reports; those that are not repeated are dropped. Whether one was, of runs
+  // that wait.
+  bool expire(Instant now);
 
   std::set<AttemptId> waiting() const;
   std::set<RunId> marked() const;  // the runs that hold what others wait for

@@ -39,7 +39,8 @@ void Coordinator::task_lost(TaskId task, const Status& why, Instant now, Outputs
   if (shard) return stop_job(lost, task, now, out);
   std::vector<std::pair<RunId, Status>> hit;
   for (const auto& [id, run] : runs_) {
-    if (run.phase == Phase::ready || run.phase == Phase::preparing || run.phase == Phase::applying)
+    if (run.phase() == Phase::ready || run.phase() == Phase::preparing ||
+        run.phase() == Phase::applying)
       continue;
     for (const StepShape::Partition& p : run.step->partitions)
       if (p.task == task) {
@@ -73,7 +74,7 @@ void Coordinator::stop_job(const std::string& lost, TaskId task, Instant now, Ou
     if (!run) continue;
     const Status status = why(*run);
     if (run->in_attempt()) send_aborts(*run, status, out);
-    answer(*run, status, run->phase == Phase::applying ? decided_ : 0, now, out);
+    answer(*run, status, run->phase() == Phase::applying ? decided_ : 0, now, out);
   }
   settle(now, out);
 }
@@ -158,6 +159,7 @@ void Coordinator::run(RunRequest request, Instant now, Outputs& out) {
   run.commit = request.commit;
   run.with_place = request.with_place;
   run.resume = std::move(request.resume);
+  runs_.look_at(run, next_for_deadline(run));
   settle(now, out);
 }
 
@@ -206,7 +208,7 @@ void Coordinator::admit(Instant now, Outputs& out) {
   if (computing >= options_.max_active) return;
   MutexTurns::Line line(mutexes_);
   bool restoring = runs_.restoring();
-  runs_.in(Phase::queued, queued_);
+  runs_.queued(queued_);
   for (const RunId& id : queued_) {
     if (computing >= options_.max_active) return;
     Run& run = *runs_.find(id);
@@ -264,6 +266,7 @@ void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
   run.attempt.run = run.id;
   if (!keep_marks) run.attempt.marks_from = run.attempt.id.a;
   run.attempt.snapshot = decided_;
+  runs_.begin(run, now, options_.resend_first);
   if (!again || run.may_commit()) run.random_index = random_index(run);
   if (run.with_place) run.place = std::make_shared<const JobPlace>(place(run.id.session));
   if (run.elements.empty()) run.elements = places_.take(run.step->datasets);
@@ -271,24 +274,18 @@ void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
   run.grant = may_grant(run) ? number_of(run) : 0;
   if (run.grant != 0) granted_ = &run;
   run.revoking = false;
-  run.phase = Phase::running;
   run.began = now;
-  run.waiting = false;
   run.done.clear();
   run.attempt.min_live = min_live();
   run.attempt.session_from = runs_.marks_of_session(run.id.session, run.attempt.marks_from);
-  run.resend_after = options_.resend_first;
-  run.resend_at = now + run.resend_after;
   send_starts(run, out);
 }
 
 bool Coordinator::may_grant(const Run& run) const {
   // Whether it commits depends on its fetches.
   if (run.on_nan != OnNan::commit) return false;
-  return run.step->fast_path && run.step->may_write && number_is_free() &&
-         std::none_of(runs_.begin(), runs_.end(), [&](const auto& entry) {
-           return &entry.second != &run && entry.second.phase != Phase::queued;
-         });
+  const std::size_t others = runs_.size() - runs_.count(Phase::queued) - 1;  // the run has begun
+  return run.step->fast_path && run.step->may_write && number_is_free() && others == 0;
 }
 
 void Coordinator::send_starts(const Run& run, Outputs& out) const {
@@ -312,11 +309,11 @@ void Coordinator::send_aborts(const Run& run, const Status& cause, Outputs& out)
 void Coordinator::partition_done(PartitionDone message, Instant now, Outputs& out) {
   Run* run = runs_.find(message.run, message.attempt);
   if (!run || message.partition >= run->step->partitions.size()) return;
-  if (run->phase != Phase::running && run->phase != Phase::aborting) return;
+  if (run->phase() != Phase::running && run->phase() != Phase::aborting) return;
   auto [at, first] = run->done.try_emplace(message.partition, std::move(message));
   if (!first) return;
   const PartitionDone& done = at->second;
-  if (run->phase == Phase::aborting)
+  if (run->phase() == Phase::aborting)
     done_while_aborting(*run, done, now, out);
   else if (!done.status.ok())
     fail(*run, done.status, now, out);
@@ -335,14 +332,14 @@ void Coordinator::all_done(Run& run, Instant now, Outputs& out) {
   // Random draws need a commit, so that the next run draws other numbers. Otherwise a run that took
   // a branch without a write would draw the same, and take that branch, forever.
   if (run.wrote() || run.note || (run.step->may_write && run.step->draws)) {
-    run.phase = Phase::ready;
+    runs_.move(run, Phase::ready);
     return;
   }
   // It may have seen a later commit than its snapshot. After too many conflicts it has the numbers
   // to itself, although it takes none.
   if (run.step->current && conflicts(run)) {
     ++counters_.conflicts;
-    ++run.conflicts;
+    runs_.count_conflict(run);
     start(run, true, now, out);
     return live_.soon(now, Instant{0});
   }
@@ -401,11 +398,12 @@ bool Coordinator::must_repeat(const Run& run) const {
 // since they may enqueue what it waits for.
 const Coordinator::Run* Coordinator::alone() const {
   const Run* oldest = nullptr;
-  for (const auto& [id, run] : runs_)
-    if (rules_.goes_alone(run.conflicts, options_.patience) && !run.waiting &&
-        (run.phase == Phase::running || run.phase == Phase::ready) &&
-        (!oldest || run.order < oldest->order))
-      oldest = &run;
+  if (runs_.contended() == 0) return oldest;
+  for (const Phase phase : {Phase::running, Phase::ready})
+    for (const Run* run : runs_.in_phase(phase))
+      if (rules_.goes_alone(run->conflicts(), options_.patience) && !run->waiting() &&
+          (!oldest || run->order < oldest->order))
+        oldest = run;
   return oldest;
 }
 
@@ -418,11 +416,11 @@ void Coordinator::give_numbers(Instant now, Outputs& out) {
     if (granted_ && !granted_->revoking) revoke(*granted_, out);
     if (!number_is_free()) return;
     const Run* first = alone();
-    if (first && first->phase != Phase::ready) return;
+    if (first && first->phase() != Phase::ready) return;
     Run& run = first ? *runs_.find(first->id) : *ready;
     if (must_repeat(run)) {
       ++counters_.conflicts;
-      ++run.conflicts;
+      runs_.count_conflict(run);
       start(run, true, now, out);  // keeps its feeds and marked elements
       live_.soon(now, Instant{0});
     } else {
@@ -435,7 +433,7 @@ void Coordinator::give_numbers(Instant now, Outputs& out) {
 
 // A run that is being aborted reports what became of the number anyway.
 void Coordinator::revoke(Run& run, Outputs& out) const {
-  if (run.phase != Phase::running) return;
+  if (run.phase() != Phase::running) return;
   run.revoking = true;
   out.push_back(RevokeGrant{run.step->partitions.front().task, 0, run.attempt.id, run.id});
 }
@@ -476,7 +474,7 @@ void Coordinator::send_prepares(Outputs& out) const {
 }
 
 void Coordinator::prepare(Run& run, Instant now, Outputs& out) {
-  run.phase = Phase::preparing;
+  runs_.move(run, Phase::preparing);
   begin_round(StageOrder::stage, run, now, out);
   end_round_if_complete(now, out);
 }
@@ -538,7 +536,7 @@ void Coordinator::decide(Run& run, bool fast, Instant now, Outputs& out) {
   if (run.keys(true).empty()) {
     answer(run, ok_status(), decided_, now, out);
   } else {
-    run.phase = Phase::applying;
+    runs_.move(run, Phase::applying);
     begin_round(StageOrder::apply, run, now, out);
   }
   live_.soon(now, blocked_.anybody_waits() ? Instant{0} : options_.idle_commit);
@@ -561,7 +559,7 @@ void Coordinator::note_commit(Run& run) {
 // ------------------------------------------------------------------ ends
 
 void Coordinator::fail(Run& run, Status cause, Instant now, Outputs& out) {
-  switch (run.phase) {
+  switch (run.phase()) {
     case Phase::aborting:  // the first cause wins
     case Phase::applying:  // it is decided
       return;
@@ -577,7 +575,7 @@ void Coordinator::fail(Run& run, Status cause, Instant now, Outputs& out) {
   send_aborts(run, cause, out);
   // A granted number may have been used already.
   if (run.all_done() || run.grant == 0) return answer(run, std::move(cause), 0, now, out);
-  run.phase = Phase::aborting;
+  runs_.move(run, Phase::aborting);
   run.cause = std::move(cause);
   live_.soon(now, Instant{0});
 }
@@ -610,7 +608,7 @@ void Coordinator::answer(Run& run, Status status, CommitNumber committed, Instan
   live_.soon(now, reply.status.ok() ? options_.idle_commit : Instant{0});
   sessions_.keep(reply);
   out.push_back(std::move(reply));
-  if (run.phase == Phase::preparing || run.phase == Phase::applying)
+  if (run.phase() == Phase::preparing || run.phase() == Phase::applying)
     if (!round_.open(StageOrder::withdraw)) round_.end();
   if (granted_ == &run) granted_ = nullptr;
   mutexes_.end(run.id, run.step->mutexes);
@@ -638,8 +636,8 @@ void Coordinator::blocked(const BlockedReport& message, Instant now, Outputs& ou
 // A step with the fast path uses no queue, whatever a worker reports.
 void Coordinator::note_waiting() {
   const std::set<AttemptId> waiting = blocked_.waiting();
-  for (auto& [id, run] : runs_)
-    run.waiting = !run.step->fast_path && waiting.count(run.attempt.id) != 0;
+  for (Run* run : runs_.in_phase(Phase::running))
+    runs_.set_waiting(*run, !run->step->fast_path && waiting.count(run->attempt.id) != 0);
 }
 
 // Waiting runs that hold marked elements can wait for each other. All waiting runs except the
@@ -649,16 +647,15 @@ void Coordinator::break_deadlock(Instant now, Outputs& out) {
   if (now - last_progress_ < options_.deadlock_after || round_.open()) return;
   const std::set<RunId> marked = blocked_.marked();
   const std::vector<RunId> holders = runs_.where([&](const Run& r) {
-    return r.phase == Phase::running && r.waiting && marked.count(r.id) != 0;
+    return r.phase() == Phase::running && r.waiting() && marked.count(r.id) != 0;
   });
   last_progress_ = now;
   if (holders.size() < 2) return release_victim(now, out);
   for (auto& [id, run] : runs_) {
-    if (id == holders.front() || run.phase != Phase::running || !run.waiting) continue;
+    if (id == holders.front() || run.phase() != Phase::running || !run.waiting()) continue;
     ++counters_.withdrawn;
     send_aborts(run, aborted("withdrawn: runs wait for each other's queue elements"), out);
-    run.phase = Phase::victim;
-    run.waiting = false;
+    runs_.move(run, Phase::victim);
   }
   live_.soon(now, Instant{0});
 }
@@ -670,15 +667,14 @@ void Coordinator::release_victim(Instant now, Outputs& out) {
 // ------------------------------------------------------------------ time
 
 void Coordinator::tick(Instant now, Outputs& out) {
-  blocked_.expire(now);
-  note_waiting();
-  for (const RunId& id : runs_.ids()) {
+  if (blocked_.expire(now)) note_waiting();
+  for (const RunId& id : runs_.due(now)) {
     Run* run = runs_.find(id);
     if (!run) continue;
-    if (run->phase != Phase::aborting && run->phase != Phase::applying &&
+    if (run->phase() != Phase::aborting && run->phase() != Phase::applying &&
         next_for_deadline(*run) <= now)
       deadline_near(*run, now, out);
-    else if (run->resend_at <= now && run->phase != Phase::preparing)
+    else
       resend(*run, now, out);
   }
   if (round_.again(now)) send_prepares(out);
@@ -700,10 +696,9 @@ Instant Coordinator::next_for_deadline(const Run& run) const {
 }
 
 void Coordinator::deadline_near(Run& run, Instant now, Outputs& out) {
-  if (may_explain(run) && !std::exchange(run.asked, true))
-    out.push_back(ExplainDeadline{run.id});
-  else
-    deadline_passed(run, now, out);
+  if (!may_explain(run) || std::exchange(run.asked, true)) return deadline_passed(run, now, out);
+  runs_.look_at(run, next_for_deadline(run));
+  out.push_back(ExplainDeadline{run.id});
 }
 
 void Coordinator::explained(const std::map<RunId, std::string>& waits, Instant now, Outputs& out) {
@@ -711,7 +706,10 @@ void Coordinator::explained(const std::map<RunId, std::string>& waits, Instant n
     Run* run = runs_.find(id);
     if (!run || !run->asked || run->waits) continue;
     run->waits = text;
-    if (run->deadline <= now) deadline_passed(*run, now, out);
+    if (run->deadline <= now)
+      deadline_passed(*run, now, out);
+    else
+      runs_.look_at(*run, next_for_deadline(*run));
   }
   settle(now, out);
 }
@@ -723,11 +721,10 @@ void Coordinator::deadline_passed(Run& run, Instant now, Outputs& out) {
 }
 
 void Coordinator::resend(Run& run, Instant now, Outputs& out) {
-  if (run.phase == Phase::running) send_starts(run, out);
-  if (run.phase == Phase::running && run.revoking && granted_ == &run) revoke(run, out);
-  if (run.phase == Phase::aborting) send_aborts(run, run.cause, out);
-  run.resend_after = std::min(run.resend_after * 2, options_.resend_max);
-  run.resend_at = now + run.resend_after;
+  if (run.phase() == Phase::running) send_starts(run, out);
+  if (run.phase() == Phase::running && run.revoking && granted_ == &run) revoke(run, out);
+  if (run.phase() == Phase::aborting) send_aborts(run, run.cause, out);
+  runs_.resent(run, now, options_.resend_max);
 }
 
 // Called after every input: does whatever has become possible.
@@ -735,9 +732,7 @@ void Coordinator::settle(Instant now, Outputs& out) {
   end_closed_sessions(out);
   give_numbers(now, out);
   admit(now, out);
-  if (std::none_of(runs_.begin(), runs_.end(),
-                   [](const auto& entry) { return entry.second.phase != Phase::victim; }))
-    release_victim(now, out);
+  if (runs_.count(Phase::victim) == runs_.size()) release_victim(now, out);
   if (live_.due(now)) send_live(now, out);
 }
 
@@ -749,14 +744,8 @@ void Coordinator::send_live(Instant now, Outputs& out) {
 Instant Coordinator::next_wakeup() const {
   Instant at = std::min(live_.next(), blocked_.next_expiry());
   if (round_.open()) at = std::min(at, round_.next_wakeup());
-  bool watch = false;
-  for (const auto& [id, run] : runs_) {
-    if (run.phase != Phase::aborting && run.phase != Phase::applying)
-      at = std::min(at, next_for_deadline(run));
-    if (run.phase == Phase::running || run.phase == Phase::aborting)
-      at = std::min(at, run.resend_at);
-    watch |= run.waiting || run.phase == Phase::victim;
-  }
+  at = std::min(at, runs_.next_due());
+  const bool watch = runs_.waiting() > 0 || runs_.count(Phase::victim) > 0;
   if (watch && !round_.open()) at = std::min(at, last_progress_ + options_.deadlock_after);
   return at;
 }
@@ -782,9 +771,9 @@ std::vector<RunLook> Coordinator::looks(Instant now) const {
     look.age = now - run.came;
     look.attempt_age = now - run.began;
     if (run.deadline != kNever) look.left = std::max(Instant{}, run.deadline - now);
-    look.computes = run.phase == Phase::running || run.phase == Phase::aborting;
+    look.computes = run.phase() == Phase::running || run.phase() == Phase::aborting;
     look.turn = turn_of(run, turns);
-    if (run.phase == Phase::preparing || run.phase == Phase::applying)
+    if (run.phase() == Phase::preparing || run.phase() == Phase::applying)
       look.unanswered = unanswered();
     if (const auto mutex = turns.mutexes.find(id); mutex != turns.mutexes.end()) {
       look.node = mutex->second.use->node;
@@ -802,7 +791,7 @@ std::vector<RunLook> Coordinator::looks(Instant now) const {
 Coordinator::Turns Coordinator::turns() const {
   Turns turns{{}, runs_.computing(), alone()};
   MutexTurns::Line line(mutexes_);
-  for (const RunId& id : runs_.in(Phase::queued)) {
+  for (const RunId& id : runs_.queued()) {
     const MutexUses& wanted = runs_.at(id).step->mutexes;
     if (const MutexUse* use = line.obstacle(wanted)) {
       const RunId before = *line.before(use->mutex);
@@ -829,7 +818,7 @@ std::vector<TaskId> Coordinator::unanswered() const {
 
 // What the run waits for at the master; empty while it computes.
 std::string Coordinator::turn_of(const Run& run, const Turns& turns) const {
-  switch (run.phase) {
+  switch (run.phase()) {
     case Phase::running:
     case Phase::aborting:
       return {};
@@ -859,14 +848,15 @@ std::string Coordinator::turn_of(const Run& run, const Turns& turns) const {
   for (const TaskId task : unanswered())
     tasks += (tasks.empty() ? "worker " : " and worker ") + members_.at(task).name;
   if (tasks.empty()) tasks = "its tasks";
-  return tasks + (run.phase == Phase::preparing ? " to stage its writes" : " to apply its writes");
+  return tasks +
+         (run.phase() == Phase::preparing ? " to stage its writes" : " to apply its writes");
 }
 
 void Coordinator::lost_message(const RunId& id, const AttemptId& attempt, std::uint32_t partition,
                                const Status& why, Instant now, Outputs& out) {
   const Run* run = runs_.find(id, attempt);
   if (!run || partition >= run->step->partitions.size() || run->done.contains(partition)) return;
-  if (run->phase != Phase::running && run->phase != Phase::aborting) return;
+  if (run->phase() != Phase::running && run->phase() != Phase::aborting) return;
   const TaskId task = run->step->partitions[partition].task;
   out.push_back(Expel{task, why});
   task_lost(task, why, now, out);
@@ -877,7 +867,7 @@ std::string Coordinator::text() const {
   std::string text;
   for (const auto& [id, run] : runs_) {
     text += run.text();
-    if (run.phase == Phase::queued && !places_.free(run.step->datasets))
+    if (run.phase() == Phase::queued && !places_.free(run.step->datasets))
       text += ", waits for the run whose loops take elements of its dataset";
     if (const auto mutex = turns.mutexes.find(id); mutex != turns.mutexes.end())
       text += ", waits for " + mutex->second.text;

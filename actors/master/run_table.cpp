@@ -9,8 +9,8 @@ std::string step_name(const RunId& run) {
 // ------------------------------------------------------------------ one run
 
 bool RunTable::Run::in_attempt() const {
-  return phase == Phase::running || phase == Phase::ready || phase == Phase::preparing ||
-         phase == Phase::aborting;
+  return phase_ == Phase::running || phase_ == Phase::ready || phase_ == Phase::preparing ||
+         phase_ == Phase::aborting;
 }
 
 bool RunTable::Run::wrote() const {
@@ -50,26 +50,126 @@ std::vector<std::uint64_t> RunTable::Run::used_elements() const {
 std::string RunTable::Run::text() const {
   static const char* const kPhases[] = {"queued",   "running",  "ready",    "preparing",
                                         "applying", "aborting", "withdrawn"};
-  std::string text = step_name(id) + ": " + kPhases[std::size_t(phase)];
+  std::string text = step_name(id) + ": " + kPhases[std::size_t(phase_)];
   if (in_attempt()) text += " in attempt " + attempt.id.text();
-  if (phase == Phase::running)
+  if (phase_ == Phase::running)
     text += ", " + std::to_string(done.size()) + " of " + std::to_string(step->partitions.size()) +
             " partitions done";
-  if (waiting) text += ", waits for a queue";
-  if (conflicts > 0) text += ", overtaken " + std::to_string(conflicts) + " times";
+  if (waiting_) text += ", waits for a queue";
+  if (conflicts_ > 0) text += ", overtaken " + std::to_string(conflicts_) + " times";
   if (grant != 0) text += ", holds number " + std::to_string(grant);
   return text;
 }
 
-// ------------------------------------------------------------------ all of them
+// ------------------------------------------------------------------ changes
 
 RunTable::Run& RunTable::add(RunId id) {
   auto [at, added] = runs_.try_emplace(id);
   TROUPE_CHECK(added, "a run is added once");
-  at->second.id = id;
-  at->second.order = next_order_++;
-  return at->second;
+  Run& run = at->second;
+  run.id = id;
+  run.order = next_order_++;
+  run.in_phase_ = append(phases_[std::size_t(run.phase_)], run);
+  return run;
 }
+
+void RunTable::erase(const RunId& id) {
+  const auto at = runs_.find(id);
+  if (at == runs_.end()) return;
+  Run& run = at->second;
+  leave_attempt(run);
+  stop_resends(run);
+  look_at(run, kNever);
+  set_waiting(run, false);
+  if (run.conflicts_ > 0) --contended_;
+  drop(phases_[std::size_t(run.phase_)], run.in_phase_);
+  runs_.erase(at);
+}
+
+void RunTable::move(Run& run, Phase phase) {
+  TROUPE_CHECK(phase != Phase::running, "runs run from begin() on");
+  if (phase == Phase::applying || phase == Phase::victim || phase == Phase::queued)
+    leave_attempt(run);
+  if (phase != Phase::aborting) stop_resends(run);
+  if (phase == Phase::aborting || phase == Phase::applying) look_at(run, kNever);
+  set_waiting(run, false);
+  Runs& to = phases_[std::size_t(phase)];
+  to.splice(to.end(), phases_[std::size_t(run.phase_)], run.in_phase_);
+  run.phase_ = phase;
+}
+
+void RunTable::begin(Run& run, Instant now, Instant resend_after) {
+  leave_attempt(run);
+  stop_resends(run);
+  set_waiting(run, false);
+  TROUPE_CHECK(attempts_.empty() || (attempts_.back()->attempt.id.a < run.attempt.id.a &&
+                                     attempts_.back()->attempt.snapshot <= run.attempt.snapshot),
+               "a new attempt is of the newest state");
+  run.in_attempts_ = append(attempts_, run);
+  run.keeps_marks_ = run.attempt.marks_from != run.attempt.id.a;
+  if (run.keeps_marks_) ++keeping_marks_;
+  Runs& to = phases_[std::size_t(Phase::running)];
+  to.splice(to.end(), phases_[std::size_t(run.phase_)], run.in_phase_);
+  run.phase_ = Phase::running;
+  run.resend_after_ = resend_after;
+  run.resend_at_ = now + resend_after;
+  run.in_resends_ = append(resends(resend_after), run);
+}
+
+void RunTable::resent(Run& run, Instant now, Instant most) {
+  if (!run.resent()) return;
+  const Instant after = std::min(run.resend_after_ * 2, most);
+  Runs& from = resends(run.resend_after_);
+  drop(from, run.in_resends_);
+  run.resend_after_ = after;
+  run.resend_at_ = now + after;
+  run.in_resends_ = append(resends(after), run);
+}
+
+void RunTable::look_at(Run& run, Instant deadline) {
+  if (run.deadline_at_ == deadline) return;
+  if (run.deadline_at_ != kNever) deadlines_.erase({run.deadline_at_, run.id});
+  run.deadline_at_ = deadline;
+  if (deadline != kNever) deadlines_.emplace(deadline, run.id);
+}
+
+void RunTable::set_waiting(Run& run, bool waiting) {
+  if (run.waiting_ == waiting) return;
+  TROUPE_CHECK(!waiting || run.phase_ == Phase::running, "runs that wait run");
+  run.waiting_ = waiting;
+  waiting ? ++waiting_ : --waiting_;
+}
+
+void RunTable::count_conflict(Run& run) {
+  if (run.conflicts_++ == 0) ++contended_;
+}
+
+RunTable::Runs::iterator RunTable::append(Runs& to, Run& run) {
+  if (spare_.empty()) return to.insert(to.end(), &run);
+  spare_.front() = &run;
+  to.splice(to.end(), spare_, spare_.begin());
+  return std::prev(to.end());
+}
+
+RunTable::Runs& RunTable::resends(Instant after) {
+  for (Resends& each : resends_)
+    if (each.after == after) return each.runs;
+  resends_.push_back({after, {}});
+  return resends_.back().runs;
+}
+
+void RunTable::leave_attempt(Run& run) {
+  if (!run.in_attempt()) return;
+  drop(attempts_, run.in_attempts_);
+  if (run.keeps_marks_) --keeping_marks_;
+}
+
+void RunTable::stop_resends(Run& run) {
+  if (!run.resent()) return;
+  drop(resends(run.resend_after_), run.in_resends_);
+}
+
+// ------------------------------------------------------------------ all of them
 
 RunTable::Run* RunTable::find(const RunId& id) {
   auto at = runs_.find(id);
@@ -86,43 +186,70 @@ bool RunTable::of_session(std::uint64_t session) const {
   return first != runs_.end() && first->first.session == session;
 }
 
+std::vector<RunId> RunTable::by_arrival(std::vector<const Run*>& runs) {
+  std::sort(runs.begin(), runs.end(),
+            [](const Run* a, const Run* b) { return a->order < b->order; });
+  std::vector<RunId> ids;
+  for (const Run* run : runs) ids.push_back(run->id);
+  return ids;
+}
+
+std::vector<RunId> RunTable::due(Instant now) const {
+  std::vector<const Run*> due;
+  for (auto at = deadlines_.begin(); at != deadlines_.end() && at->first <= now; ++at)
+    due.push_back(&runs_.at(at->second));
+  for (const Resends& each : resends_)
+    for (auto at = each.runs.begin(); at != each.runs.end() && (*at)->resend_at_ <= now; ++at)
+      if ((*at)->deadline_at_ > now) due.push_back(*at);
+  return by_arrival(due);
+}
+
+Instant RunTable::next_due() const {
+  Instant at = deadlines_.empty() ? kNever : deadlines_.begin()->first;
+  for (const Resends& each : resends_)
+    if (!each.runs.empty()) at = std::min(at, each.runs.front()->resend_at_);
+  return at;
+}
+
+void RunTable::queued(std::vector<RunId>& ids) const {
+  ids.clear();
+  for (const Run* run : in_phase(Phase::queued)) ids.push_back(run->id);
+}
+
 RunTable::Run* RunTable::first_in(Phase phase) {
   Run* first = nullptr;
-  for (auto& [id, run] : runs_)
-    if (run.phase == phase && (!first || run.order < first->order)) first = &run;
+  for (Run* run : in_phase(phase))
+    if (!first || run->order < first->order) first = run;
   return first;
 }
 
+// A job is restored before anything else runs.
 bool RunTable::restoring() const {
-  return std::any_of(runs_.begin(), runs_.end(),
-                     [](const auto& entry) { return entry.second.resume != nullptr; });
-}
-
-std::size_t RunTable::computing() const {
-  return std::size_t(std::count_if(runs_.begin(), runs_.end(), [](const auto& entry) {
-    return entry.second.phase == Phase::running && !entry.second.waiting;
-  }));
+  return runs_.size() > 0 && std::any_of(phases_.begin(), phases_.end(), [](const Runs& runs) {
+           return !runs.empty() && runs.front()->resume != nullptr;
+         });
 }
 
 CommitNumber RunTable::oldest_snapshot(CommitNumber decided) const {
-  CommitNumber least = decided;
-  for (const auto& [id, run] : runs_)
-    if (run.in_attempt()) least = std::min(least, run.attempt.snapshot);
-  return least;
+  return attempts_.empty() ? decided : std::min(decided, attempts_.front()->attempt.snapshot);
 }
 
+// Attempts are in order, and so are their marks, but for those that kept older ones.
 std::uint64_t RunTable::marks_of_session(std::uint64_t session, std::uint64_t from) const {
-  for (auto at = runs_.lower_bound(RunId{session, 0});
-       at != runs_.end() && at->first.session == session; ++at)
-    if (at->second.in_attempt()) from = std::min(from, at->second.attempt.marks_from);
+  for (const Run* run : attempts_) {
+    if (run->id.session != session) continue;
+    from = std::min(from, run->attempt.marks_from);
+    if (keeping_marks_ == 0) break;
+  }
   return from;
 }
 
 std::uint64_t RunTable::unused_random_index(const Run& run, std::uint64_t first) const {
   std::set<std::uint64_t> taken;
-  for (const auto& [id, other] : runs_)
-    if (&other != &run && other.in_attempt() && other.attempt.snapshot == run.attempt.snapshot)
-      taken.insert(other.random_index);
+  for (auto at = attempts_.rbegin(); at != attempts_.rend(); ++at) {
+    if ((*at)->attempt.snapshot != run.attempt.snapshot) break;
+    if (*at != &run) taken.insert((*at)->random_index);
+  }
   std::uint64_t k = first;
   while (taken.count(k) != 0) ++k;
   return k;
@@ -130,11 +257,9 @@ std::uint64_t RunTable::unused_random_index(const Run& run, std::uint64_t first)
 
 std::vector<LiveAttempt> RunTable::live() const {
   std::vector<LiveAttempt> live;
-  for (const auto& [id, run] : runs_)
-    if (run.in_attempt())
-      live.push_back({run.attempt.id.a, id, run.attempt.marks_from, run.attempt.snapshot});
-  std::sort(live.begin(), live.end(),
-            [](const LiveAttempt& a, const LiveAttempt& b) { return a.a < b.a; });
+  live.reserve(attempts_.size());
+  for (const Run* run : attempts_)
+    live.push_back({run->attempt.id.a, run->id, run->attempt.marks_from, run->attempt.snapshot});
   return live;
 }
 

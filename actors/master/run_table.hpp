@@ -2,13 +2,16 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/master/step_shape.hpp"
@@ -20,7 +23,9 @@ namespace troupe {
 std::string step_name(const RunId& run);
 
 // The coordinator's state of each run, and what follows from all of them. Pointers to runs stay
-// valid. Part of the coordinator.
+// valid. Part of the coordinator. A thousand runs that wait for an empty queue are to cost a step
+// beside them nothing, so what is asked at each event is kept in lists: of the runs of each phase,
+// of the attempts, and of what is due.
 class RunTable {
  public:
   enum class Phase : std::uint8_t {
@@ -32,7 +37,8 @@ class RunTable {
     aborting,   // failed or cancelled; waits for its partitions
     victim,     // withdrawn to break a deadlock; waits to start again
   };
-  struct Run {
+  class Run {
+   public:
     RunId id;
     std::uint64_t order = 0;  // of the requests' arrival
     std::shared_ptr<const StepShape> step;
@@ -40,12 +46,10 @@ class RunTable {
     Instant deadline = kNever;
     bool asked = false;                // ExplainDeadline was sent
     std::optional<std::string> waits;  // its answer
-    Phase phase = Phase::queued;
-    AttemptInfo attempt;
+    AttemptInfo attempt;               // of begin(); changed by no one meanwhile
     std::uint64_t random_index = 0;
     CommitNumber grant = 0;
-    bool revoking = false;  // the grant is being revoked
-    std::uint32_t conflicts = 0;
+    bool revoking = false;                    // the grant is being revoked
     DatasetPlaces::Elements elements;         // taken at its first start
     std::shared_ptr<const std::string> note;  // kept with its commit; null: none
     OnNan on_nan = OnNan::commit;
@@ -54,11 +58,13 @@ class RunTable {
     bool with_place = false;
     std::shared_ptr<const JobPlace> place;   // with_place: as of the attempt's start
     std::shared_ptr<const JobPlace> resume;  // the place of a job that it restores; null: none
-    bool waiting = false;                    // reported as waiting only for resources
     std::map<std::uint32_t, PartitionDone> done;
     Status cause;  // aborting: the best known cause; applying: what failed
-    Instant resend_at = kNever, resend_after{};
 
+    Phase phase() const { return phase_; }
+    // Reported as waiting only for resources.
+    bool waiting() const { return waiting_; }
+    std::uint32_t conflicts() const { return conflicts_; }
     // Whether its snapshot is in use and executors may know its attempt.
     bool in_attempt() const;
     bool all_done() const { return done.size() == step->partitions.size(); }
@@ -73,11 +79,39 @@ class RunTable {
     std::vector<std::uint64_t> used_elements() const;
     // What the run waits for, in one line without a line end.
     std::string text() const;
-  };
 
-  // REQUIRES: there is no such run.
+   private:
+    friend class RunTable;
+    // Whether messages of its attempt are sent again until they are answered.
+    bool resent() const { return phase_ == Phase::running || phase_ == Phase::aborting; }
+
+    Phase phase_ = Phase::queued;
+    bool waiting_ = false;
+    bool keeps_marks_ = false;  // of an earlier attempt
+    std::uint32_t conflicts_ = 0;
+    Instant deadline_at_ = kNever, resend_at_ = kNever, resend_after_{};
+    std::list<Run*>::iterator in_phase_, in_attempts_, in_resends_;
+  };
+  using Runs = std::list<Run*>;
+
+  RunTable() = default;
+  RunTable(const RunTable&) = delete;
+  RunTable& operator=(const RunTable&) = delete;
+
+  // Queued. REQUIRES: there is no such run.
   Run& add(RunId id);
-  void erase(const RunId& id) { runs_.erase(id); }
+  void erase(const RunId& id);
+  // To another phase than running.
+  void move(Run& run, Phase phase);
+  // It runs, in its new `attempt`: of the highest number so far, and of no older snapshot than
+  // those before. Its messages are sent again after `resend_after`.
+  void begin(Run& run, Instant now, Instant resend_after);
+  // They were, and are again after twice that time, or `most`.
+  void resent(Run& run, Instant now, Instant most);
+  // When its deadline is to be looked at. Aborting and applying runs have none.
+  void look_at(Run& run, Instant deadline);
+  void set_waiting(Run& run, bool waiting);
+  void count_conflict(Run& run);
   Run* find(const RunId& id);
   // REQUIRES: there is such a run.
   const Run& at(const RunId& id) const { return runs_.at(id); }
@@ -91,32 +125,27 @@ class RunTable {
   // In the order of arrival.
   template <class Wanted>
   std::vector<RunId> where(Wanted wanted) const {
-    std::vector<RunId> ids;
-    where(wanted, ids);
-    return ids;
-  }
-  // The same into `ids`, whose memory is reused.
-  template <class Wanted>
-  void where(Wanted wanted, std::vector<RunId>& ids) const {
-    ids.clear();
+    std::vector<const Run*> found;
     for (const auto& [id, run] : runs_)
-      if (wanted(run)) ids.push_back(id);
-    if (ids.size() > 1)
-      std::sort(ids.begin(), ids.end(), [&](const RunId& a, const RunId& b) {
-        return runs_.at(a).order < runs_.at(b).order;
-      });
+      if (wanted(run)) found.push_back(&run);
+    return by_arrival(found);
   }
-  std::vector<RunId> in(Phase phase) const {
-    return where([phase](const Run& run) { return run.phase == phase; });
-  }
-  void in(Phase phase, std::vector<RunId>& ids) const {
-    where([phase](const Run& run) { return run.phase == phase; }, ids);
-  }
-  // The first of these; null if there is none.
-  Run* first_in(Phase phase);
   std::vector<RunId> ids() const {
     return where([](const Run&) { return true; });
   }
+  // Those whose deadline is to be looked at, or whose messages are to be sent again.
+  std::vector<RunId> due(Instant now) const;
+  // The queued ones, into `ids`, whose memory is reused.
+  void queued(std::vector<RunId>& ids) const;
+  std::vector<RunId> queued() const {
+    std::vector<RunId> ids;
+    queued(ids);
+    return ids;
+  }
+  // The first of the phase; null if there is none.
+  Run* first_in(Phase phase);
+  std::size_t count(Phase phase) const { return in_phase(phase).size(); }
+  const Runs& in_phase(Phase phase) const { return phases_[std::size_t(phase)]; }
 
   std::size_t size() const { return runs_.size(); }
   bool empty() const { return runs_.empty(); }
@@ -126,7 +155,12 @@ class RunTable {
   auto end() const { return runs_.end(); }
 
   // The number of runs that compute, without those that only wait for resources.
-  std::size_t computing() const;
+  std::size_t computing() const { return count(Phase::running) - waiting_; }
+  std::size_t waiting() const { return waiting_; }
+  // The number of runs that have been repeated because of a conflict.
+  std::size_t contended() const { return contended_; }
+  // When some run is due.
+  Instant next_due() const;
   // The oldest snapshot that an attempt reads; `decided` if there is none.
   CommitNumber oldest_snapshot(CommitNumber decided) const;
   // The oldest attempt whose marks a run of that session still holds, or `from` if that is older.
@@ -137,8 +171,27 @@ class RunTable {
   std::vector<LiveAttempt> live() const;
 
  private:
+  struct Resends {
+    Instant after{};
+    Runs runs;  // the longer ago sent the earlier
+  };
+  static std::vector<RunId> by_arrival(std::vector<const Run*>& runs);
+  // A new list element of the run, at the end.
+  Runs::iterator append(Runs& to, Run& run);
+  // The elements of lists that hold no run are kept.
+  void drop(Runs& from, Runs::iterator at) { spare_.splice(spare_.begin(), from, at); }
+  Runs& resends(Instant after);
+  void leave_attempt(Run& run);
+  void stop_resends(Run& run);
+
   std::map<RunId, Run> runs_;
   std::uint64_t next_order_ = 1;
+  std::array<Runs, 7> phases_;
+  Runs attempts_;                 // ascending
+  std::vector<Resends> resends_;  // few: each time is twice another one
+  std::set<std::pair<Instant, RunId>> deadlines_;
+  Runs spare_;
+  std::size_t waiting_ = 0, contended_ = 0, keeping_marks_ = 0;
 };
 
 }  // namespace troupe

@@ -146,6 +146,27 @@ Expected<BenchRow> one_queue_of(const std::string& name, int queues, int rounds)
   return BenchRow{name, median(means), "us"};
 }
 
+// A step beside so many runs that wait for an empty queue, as those of a service do.
+Expected<BenchRow> beside_waiting(const std::string& name, int runs, int rounds) {
+  Graph graph;
+  const Output queue = fifo_queue(graph, {DType::i64}, {.shapes = {Shape{}}, .capacity = 1});
+  const Output first = dequeue(queue, {DType::i64}, {.shapes = {Shape{}}})[0];
+  const Op last = null_chain(graph);
+  Session session(graph, {});
+  TROUPE_TRY(CompiledStep wait, session.try_compile({first}));
+  TROUPE_TRY(CompiledStep step, session.try_compile({}, {last}));
+  std::vector<PendingRun> waiting;
+  for (int i = 0; i < runs; ++i) waiting.push_back(wait.start({}));
+  TROUPE_TRY(timed_round(step));  // meanwhile they come to wait
+  std::vector<double> means;
+  for (int round = 0; round < rounds; ++round) {
+    TROUPE_TRY(const std::vector<double> steps, timed_round(step));
+    means.push_back(std::accumulate(steps.begin(), steps.end(), 0.0) / double(steps.size()));
+  }
+  TROUPE_TRY(session.try_close());
+  return BenchRow{name, median(means), "us"};
+}
+
 }  // namespace
 
 Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options) {
@@ -187,6 +208,12 @@ Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options) {
     const std::string name = fmt::format("step.queues.{}", queues);
     if (!wanted(options, name)) continue;
     TROUPE_TRY(BenchRow row, one_queue_of(name, queues, options.rounds));
+    rows.push_back(std::move(row));
+  }
+  for (const int runs : {10, 1'000}) {
+    const std::string name = fmt::format("step.waiting.{}", runs);
+    if (!wanted(options, name)) continue;
+    TROUPE_TRY(BenchRow row, beside_waiting(name, runs, options.rounds));
     rows.push_back(std::move(row));
   }
   return rows;
