@@ -266,7 +266,7 @@ void Coordinator::start(Run& run, bool keep_marks, Instant now, Outputs& out) {
   run.attempt.run = run.id;
   if (!keep_marks) run.attempt.marks_from = run.attempt.id.a;
   run.attempt.snapshot = decided_;
-  runs_.begin(run, now, options_.resend_first);
+  runs_.begin_attempt(run, now, options_.resend_first);
   if (!again || run.may_commit()) run.random_index = random_index(run);
   if (run.with_place) run.place = std::make_shared<const JobPlace>(place(run.id.session));
   if (run.elements.empty()) run.elements = places_.take(run.step->datasets);
@@ -724,7 +724,7 @@ void Coordinator::resend(Run& run, Instant now, Outputs& out) {
   if (run.phase() == Phase::running) send_starts(run, out);
   if (run.phase() == Phase::running && run.revoking && granted_ == &run) revoke(run, out);
   if (run.phase() == Phase::aborting) send_aborts(run, run.cause, out);
-  runs_.resent(run, now, options_.resend_max);
+  runs_.sent_again(run, now, options_.resend_max);
 }
 
 // Called after every input: does whatever has become possible.

@@ -87,9 +87,8 @@ void RunTable::erase(const RunId& id) {
 }
 
 void RunTable::move(Run& run, Phase phase) {
-  TROUPE_CHECK(phase != Phase::running, "runs run from begin() on");
-  if (phase == Phase::applying || phase == Phase::victim || phase == Phase::queued)
-    leave_attempt(run);
+  TROUPE_CHECK(phase != Phase::queued && phase != Phase::running, "these two begin otherwise");
+  if (phase == Phase::applying || phase == Phase::victim) leave_attempt(run);
   if (phase != Phase::aborting) stop_resends(run);
   if (phase == Phase::aborting || phase == Phase::applying) look_at(run, kNever);
   set_waiting(run, false);
@@ -98,7 +97,7 @@ void RunTable::move(Run& run, Phase phase) {
   run.phase_ = phase;
 }
 
-void RunTable::begin(Run& run, Instant now, Instant resend_after) {
+void RunTable::begin_attempt(Run& run, Instant now, Instant resend_after) {
   leave_attempt(run);
   stop_resends(run);
   set_waiting(run, false);
@@ -116,7 +115,7 @@ void RunTable::begin(Run& run, Instant now, Instant resend_after) {
   run.in_resends_ = append(resends(resend_after), run);
 }
 
-void RunTable::resent(Run& run, Instant now, Instant most) {
+void RunTable::sent_again(Run& run, Instant now, Instant most) {
   if (!run.resent()) return;
   const Instant after = std::min(run.resend_after_ * 2, most);
   Runs& from = resends(run.resend_after_);

@@ -46,7 +46,7 @@ class RunTable {
     Instant deadline = kNever;
     bool asked = false;                // ExplainDeadline was sent
     std::optional<std::string> waits;  // its answer
-    AttemptInfo attempt;               // of begin(); changed by no one meanwhile
+    AttemptInfo attempt;               // listed by its number and snapshot: begin_attempt()
     std::uint64_t random_index = 0;
     CommitNumber grant = 0;
     bool revoking = false;                    // the grant is being revoked
@@ -101,13 +101,13 @@ class RunTable {
   // Queued. REQUIRES: there is no such run.
   Run& add(RunId id);
   void erase(const RunId& id);
-  // To another phase than running.
+  // To a phase after that. Runs are queued by add(), and run by begin_attempt().
   void move(Run& run, Phase phase);
   // It runs, in its new `attempt`: of the highest number so far, and of no older snapshot than
   // those before. Its messages are sent again after `resend_after`.
-  void begin(Run& run, Instant now, Instant resend_after);
-  // They were, and are again after twice that time, or `most`.
-  void resent(Run& run, Instant now, Instant most);
+  void begin_attempt(Run& run, Instant now, Instant resend_after);
+  // Its messages were, and are once more after twice that time, or `most`.
+  void sent_again(Run& run, Instant now, Instant most);
   // When its deadline is to be looked at. Aborting and applying runs have none.
   void look_at(Run& run, Instant deadline);
   void set_waiting(Run& run, bool waiting);

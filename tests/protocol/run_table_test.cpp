@@ -50,7 +50,7 @@ class Told {
       case 2:
         return move(run, plain, kPhases[random_.below(std::size(kPhases))]);
       case 3:
-        table_.resent(run, now_, kMost);
+        table_.sent_again(run, now_, kMost);
         if (!plain.resent()) return;
         plain.resend_after = std::min(2 * plain.resend_after, kMost);
         plain.resend_at = now_ + plain.resend_after;
@@ -149,7 +149,7 @@ class Told {
     plain.attempt.snapshot = decided_;
     plain.attempt.marks_from = marks != 0 && random_.below(3) == 0 ? marks : plain.attempt.id.a;
     run.attempt = plain.attempt;
-    table_.begin(run, now_, kFirst);
+    table_.begin_attempt(run, now_, kFirst);
     plain.phase = Phase::running;
     plain.waiting = false;
     plain.resend_after = kFirst;
@@ -165,7 +165,7 @@ class Told {
   }
 
   void move(Run& run, Plain& plain, Phase phase) {
-    // The coordinator queues no run again, and what is no attempt becomes one by begin().
+    // The coordinator queues no run again, and what is no attempt begins one.
     if (phase == Phase::running || phase == Phase::queued) return;
     if (in_attempt(phase) && plain.phase != Phase::running) return;
     table_.move(run, phase);
