@@ -539,7 +539,17 @@ void Coordinator::decide(Run& run, bool fast, Instant now, Outputs& out) {
     runs_.move(run, Phase::applying);
     begin_round(StageOrder::apply, run, now, out);
   }
-  live_.soon(now, blocked_.anybody_waits() ? Instant{0} : options_.idle_commit);
+  live_.soon(now, tell_commit_within());
+}
+
+// A run that waits may wait for what was committed. But a list names every attempt, and everybody
+// reads it: where there are many, one is sent for several commits.
+Instant Coordinator::tell_commit_within() const {
+  constexpr std::size_t kFew = 64;
+  if (!blocked_.anybody_waits()) return options_.idle_commit;
+  const std::size_t attempts = runs_.attempts();
+  if (attempts <= kFew) return Instant{0};
+  return std::min<Instant>(options_.idle_commit, std::chrono::microseconds(attempts));
 }
 
 void Coordinator::note_commit(Run& run) {

@@ -280,6 +280,7 @@ class Coordinator {
   void end_round_if_complete(Instant now, Outputs& out);
   void expel_late_shards(Instant now, Outputs& out);
   void decide(Run& run, bool fast, Instant now, Outputs& out);
+  Instant tell_commit_within() const;
   void note_commit(Run& run);
   // Its end.
   void fail(Run& run, Status cause, Instant now, Outputs& out);

@@ -157,6 +157,7 @@ class RunTable {
   // The number of runs that compute, without those that only wait for resources.
   std::size_t computing() const { return count(Phase::running) - waiting_; }
   std::size_t waiting() const { return waiting_; }
+  std::size_t attempts() const { return attempts_.size(); }
   // The number of runs that have been repeated because of a conflict.
   std::size_t contended() const { return contended_; }
   // When some run is due.

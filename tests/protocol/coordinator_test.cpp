@@ -675,6 +675,47 @@ TEST_CASE_FIXTURE(CoordinatorFixture,
   CHECK(all<Coordinator::SendPrepare>().size() == prepares + 2);
 }
 
+namespace {
+
+// So many runs wait, and one commits. How much later the shards are told of the commit.
+Instant told_after(std::uint64_t waiting) {
+  Coordinator::Options options;
+  options.max_active = 1000;
+  CoordinatorFixture c(options);
+  BlockedReport report{1, TaskId{1}, 1, {}, {}};
+  for (std::uint64_t n = 0; n < waiting; ++n) {
+    c.run(n, CoordinatorFixture::shape({1}));
+    report.waiting.push_back(c.started(n).id);
+  }
+  c.coordinator.blocked(report, c.now, c.out);
+  c.run(waiting, CoordinatorFixture::shape({1}));
+  c.tick(1s);  // lists that are due for another reason
+  c.coordinator.blocked({1, TaskId{1}, 2, report.waiting, {}}, c.now, c.out);
+  c.out.clear();
+  c.run(waiting + 1, CoordinatorFixture::shape({1}));
+  c.commit(waiting + 1);
+  REQUIRE(c.answer(waiting + 1).committed == 1);
+  const Instant then = c.now;
+  const auto told = [&] {
+    const auto lists = c.all<Coordinator::SendLive>();
+    return !lists.empty() && lists.back().list.decided == 1;
+  };
+  while (!told()) {
+    REQUIRE(c.coordinator.next_wakeup() < kNever);
+    c.tick(c.coordinator.next_wakeup() - c.now);
+  }
+  return c.now - then;
+}
+
+}  // namespace
+
+TEST_CASE("who waits is told of each commit at once; many who wait, of several at a time") {
+  CHECK(told_after(0) == 10ms);
+  CHECK(told_after(1) == 0ms);
+  CHECK(told_after(50) == 0ms);
+  CHECK(told_after(200) == 201us);
+}
+
 TEST_CASE_FIXTURE(CoordinatorFixture, "a lost worker without state fails its runs only") {
   run(0, shape({1, 3}));
   run(1, shape({1, 2}));
