@@ -92,9 +92,7 @@ void RunTable::move(Run& run, Phase phase) {
   if (phase != Phase::aborting) stop_resends(run);
   if (phase == Phase::aborting || phase == Phase::applying) look_at(run, kNever);
   set_waiting(run, false);
-  Runs& to = phases_[std::size_t(phase)];
-  to.splice(to.end(), phases_[std::size_t(run.phase_)], run.in_phase_);
-  run.phase_ = phase;
+  enter(run, phase);
 }
 
 void RunTable::begin_attempt(Run& run, Instant now, Instant resend_after) {
@@ -107,22 +105,14 @@ void RunTable::begin_attempt(Run& run, Instant now, Instant resend_after) {
   run.in_attempts_ = append(attempts_, run);
   run.keeps_marks_ = run.attempt.marks_from != run.attempt.id.a;
   if (run.keeps_marks_) ++keeping_marks_;
-  Runs& to = phases_[std::size_t(Phase::running)];
-  to.splice(to.end(), phases_[std::size_t(run.phase_)], run.in_phase_);
-  run.phase_ = Phase::running;
-  run.resend_after_ = resend_after;
-  run.resend_at_ = now + resend_after;
-  run.in_resends_ = append(resends(resend_after), run);
+  enter(run, Phase::running);
+  send_again(run, now, resend_after);
 }
 
 void RunTable::sent_again(Run& run, Instant now, Instant most) {
   if (!run.resent()) return;
-  const Instant after = std::min(run.resend_after_ * 2, most);
-  Runs& from = resends(run.resend_after_);
-  drop(from, run.in_resends_);
-  run.resend_after_ = after;
-  run.resend_at_ = now + after;
-  run.in_resends_ = append(resends(after), run);
+  stop_resends(run);
+  send_again(run, now, std::min(run.resend_after_ * 2, most));
 }
 
 void RunTable::look_at(Run& run, Instant deadline) {
@@ -148,6 +138,18 @@ RunTable::Runs::iterator RunTable::append(Runs& to, Run& run) {
   spare_.front() = &run;
   to.splice(to.end(), spare_, spare_.begin());
   return std::prev(to.end());
+}
+
+void RunTable::enter(Run& run, Phase phase) {
+  Runs& to = phases_[std::size_t(phase)];
+  to.splice(to.end(), phases_[std::size_t(run.phase_)], run.in_phase_);
+  run.phase_ = phase;
+}
+
+void RunTable::send_again(Run& run, Instant now, Instant after) {
+  run.resend_after_ = after;
+  run.resend_at_ = now + after;
+  run.in_resends_ = append(resends(after), run);
 }
 
 RunTable::Runs& RunTable::resends(Instant after) {

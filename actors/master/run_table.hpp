@@ -181,6 +181,8 @@ class RunTable {
   Runs::iterator append(Runs& to, Run& run);
   // The elements of lists that hold no run are kept.
   void drop(Runs& from, Runs::iterator at) { spare_.splice(spare_.begin(), from, at); }
+  void enter(Run& run, Phase phase);
+  void send_again(Run& run, Instant now, Instant after);
   Runs& resends(Instant after);
   void leave_attempt(Run& run);
   void stop_resends(Run& run);

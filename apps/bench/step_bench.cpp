@@ -120,8 +120,17 @@ Expected<BenchRow> through_queue(const std::string& name, std::int64_t elements,
   return BenchRow{name, median(p50), "us"};
 }
 
-// A step that takes an element out of one of so many queues and puts it back. The mean: what
-// happens at all the queues now and then counts, too.
+// The median of the rounds' means: what happens now and then counts, too.
+Expected<double> mean_of_rounds(const CompiledStep& step, int rounds) {
+  std::vector<double> means;
+  for (int round = 0; round < rounds; ++round) {
+    TROUPE_TRY(const std::vector<double> steps, timed_round(step));
+    means.push_back(std::accumulate(steps.begin(), steps.end(), 0.0) / double(steps.size()));
+  }
+  return median(means);
+}
+
+// A step that takes an element out of one of so many queues and puts it back.
 Expected<BenchRow> one_queue_of(const std::string& name, int queues, int rounds) {
   Graph graph;
   std::vector<Op> fills;
@@ -137,13 +146,9 @@ Expected<BenchRow> one_queue_of(const std::string& name, int queues, int rounds)
   TROUPE_TRY(CompiledStep begin, session.try_compile({}, fills));
   TROUPE_TRY(begin.try_run());
   TROUPE_TRY(CompiledStep step, session.try_compile({first}, {put}));
-  std::vector<double> means;
-  for (int round = 0; round < rounds; ++round) {
-    TROUPE_TRY(const std::vector<double> steps, timed_round(step));
-    means.push_back(std::accumulate(steps.begin(), steps.end(), 0.0) / double(steps.size()));
-  }
+  TROUPE_TRY(const double mean, mean_of_rounds(step, rounds));
   TROUPE_TRY(session.try_close());
-  return BenchRow{name, median(means), "us"};
+  return BenchRow{name, mean, "us"};
 }
 
 // A step beside so many runs that wait for an empty queue, as those of a service do.
@@ -158,13 +163,9 @@ Expected<BenchRow> beside_waiting(const std::string& name, int runs, int rounds)
   std::vector<PendingRun> waiting;
   for (int i = 0; i < runs; ++i) waiting.push_back(wait.start({}));
   TROUPE_TRY(timed_round(step));  // meanwhile they come to wait
-  std::vector<double> means;
-  for (int round = 0; round < rounds; ++round) {
-    TROUPE_TRY(const std::vector<double> steps, timed_round(step));
-    means.push_back(std::accumulate(steps.begin(), steps.end(), 0.0) / double(steps.size()));
-  }
+  TROUPE_TRY(const double mean, mean_of_rounds(step, rounds));
   TROUPE_TRY(session.try_close());
-  return BenchRow{name, median(means), "us"};
+  return BenchRow{name, mean, "us"};
 }
 
 }  // namespace
