@@ -151,13 +151,16 @@ Expected<BenchRow> one_queue_of(const std::string& name, int queues, int rounds)
   return BenchRow{name, mean, "us"};
 }
 
-// A step beside so many runs that wait for an empty queue, as those of a service do.
-Expected<BenchRow> beside_waiting(const std::string& name, int runs, int rounds) {
+// A step, which commits or has nothing to, beside so many runs that wait for an empty queue, as
+// those of a service do.
+Expected<BenchRow> beside_waiting(const std::string& name, bool commits, int runs, int rounds) {
   Graph graph;
   const Output queue = fifo_queue(graph, {DType::i64}, {.shapes = {Shape{}}, .capacity = 1});
   const Output first = dequeue(queue, {DType::i64}, {.shapes = {Shape{}}})[0];
-  const Op last = null_chain(graph);
+  const Op last =
+      commits ? assign_add(variable(graph, "count", 0.f), constant(graph, 1.f)) : null_chain(graph);
   Session session(graph, {});
+  TROUPE_TRY(session.try_init());
   TROUPE_TRY(CompiledStep wait, session.try_compile({first}));
   TROUPE_TRY(CompiledStep step, session.try_compile({}, {last}));
   std::vector<PendingRun> waiting;
@@ -211,12 +214,13 @@ Expected<std::vector<BenchRow>> bench_step(const BenchOptions& options) {
     TROUPE_TRY(BenchRow row, one_queue_of(name, queues, options.rounds));
     rows.push_back(std::move(row));
   }
-  for (const int runs : {10, 1'000}) {
-    const std::string name = fmt::format("step.waiting.{}", runs);
-    if (!wanted(options, name)) continue;
-    TROUPE_TRY(BenchRow row, beside_waiting(name, runs, options.rounds));
-    rows.push_back(std::move(row));
-  }
+  for (const bool commits : {false, true})
+    for (const int runs : {10, 1'000, 4'000}) {
+      const std::string name = fmt::format("step.waiting{}.{}", commits ? ".commit" : "", runs);
+      if (!wanted(options, name)) continue;
+      TROUPE_TRY(BenchRow row, beside_waiting(name, commits, runs, options.rounds));
+      rows.push_back(std::move(row));
+    }
   return rows;
 }
 
