@@ -48,9 +48,10 @@ struct Gather final : Kernel {
         with_indices(indices, [&, r = chunks[c]](const auto* at) {
           std::int64_t block = r.begin / n, i = r.begin % n;
           const std::size_t bytes = std::size_t(row) * dtype_size(params.dtype());
+          const std::int64_t ahead = rows_ahead(bytes);
           for (std::int64_t k = r.begin; k < r.end; ++k) {
-            if (i + kRowsAhead < n)
-              fetch_soon(moves.at(from, (block * blocks.size + at[i + kRowsAhead]) * row), bytes);
+            if (i + ahead < n)
+              fetch_soon(moves.at(from, (block * blocks.size + at[i + ahead]) * row), bytes);
             moves.copy(moves.at(from, (block * blocks.size + at[i]) * row), row,
                        moves.at(to, k * row));
             if (++i == n) i = 0, ++block;

@@ -61,15 +61,17 @@ Status update_rows(const KernelContext& c, const Tensor& indices, const Tensor& 
   begins.push_back(n);
   const T* from = parts_of<T>(rows);
   const Chunks chunks = row_chunks(std::int64_t(begins.size()) - 1, row);
+  const std::size_t bytes = std::size_t(row) * sizeof(T);
+  const std::int64_t ahead = rows_ahead(bytes * sizeof...(values));
   c.parallel(chunks.count, [&](std::int64_t chunk) {
     std::vector<T> sum;
     const Range part = chunks[chunk];
     for (std::int64_t p = part.begin; p < part.end; ++p) {
       const std::int64_t begin = begins[std::size_t(p)], end = begins[std::size_t(p) + 1];
       const T* whole = from + order[std::size_t(begin)] * row;
-      if (p + kRowsAhead < part.end) {
-        const std::int64_t next = place(begins[std::size_t(p + kRowsAhead)]) * row;
-        (fetch_soon(values.at(next), std::size_t(row) * sizeof(T)), ...);
+      if (p + ahead < part.end) {
+        const std::int64_t next = place(begins[std::size_t(p + ahead)]) * row;
+        (fetch_soon(values.at(next), bytes), ...);
       }
       if (end - begin > 1) {
         sum.assign(whole, whole + row);

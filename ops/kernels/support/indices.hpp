@@ -49,8 +49,11 @@ struct RowBlocks {
 // The indices as i64.
 std::vector<std::int64_t> places(const Tensor& indices);
 // Rows of a large table are in no cache, and no processor guesses which comes next: whoever goes
-// through them asks for the row that is so many places ahead, or for its beginning.
-inline constexpr std::int64_t kRowsAhead = 6;
+// through them asks for the row that is rows_ahead() places ahead, or for its beginning. So many
+// lie in about 8 KiB: fewer leave the memory idle, more fill the first cache.
+inline std::int64_t rows_ahead(std::size_t bytes) {
+  return std::clamp<std::int64_t>(8192 / std::int64_t(std::max<std::size_t>(bytes, 1)), 8, 64);
+}
 inline void fetch_soon(const void* row, std::size_t bytes) {
   const char* const at = static_cast<const char*>(row);
   for (std::size_t i = 0; i < std::min<std::size_t>(bytes, 1024); i += 64)
