@@ -129,6 +129,7 @@ void Connection::shake() {
   if (!done.ok()) return end(done.status());
   if (*done) return open();
   std::uint32_t mask = EPOLLIN | (tls_->unsent() ? EPOLLOUT : 0u);
+  std::lock_guard lock(mask_mutex_);
   if (mask != mask_) shard_->modify(fd_.get(), shard_id_, mask_ = mask);
 }
 
@@ -174,6 +175,7 @@ std::int64_t Connection::delivered() const {
 Status Connection::move_to(IoShard& shard) {
   reading_ = false;
   leave();
+  std::lock_guard lock(mask_mutex_);
   shard_ = &shard;
   mask_ = 0;
   return shard.add(fd_.get(), 0, shared_from_this(), shard_id_);
@@ -292,9 +294,10 @@ void Connection::pump() {
   for (;;) {
     flush();
     std::uint32_t before = work_.fetch_sub(seen, std::memory_order_acq_rel);
-    if (before == seen) return;
+    if (before == seen) break;
     seen = before - seen;
   }
+  apply_mask();
 }
 
 // Whether the owner of tx_, who is not the shard, may use the socket.
@@ -347,7 +350,6 @@ void Connection::flush() {
     want_out_ = usable && (want_out_ || !tx_.idle());
   }
   if (leaving && !want_out_ && !std::exchange(all_said_, true)) ::shutdown(fd_.get(), SHUT_WR);
-  apply_mask();
 }
 
 Expected<std::size_t> Connection::transmit(std::span<const iovec> pieces) {
@@ -377,7 +379,11 @@ void Connection::account(std::uint64_t done) {
   });
 }
 
+// Events may be armed only when nobody owns tx_: the thread that they wake would find it owned and
+// leave, be armed again and woken again, and, where it is woken in the place of the owner, keep it
+// from ever going on. Whoever comes last sees what all before wanted.
 void Connection::apply_mask() {
+  std::lock_guard lock(mask_mutex_);
   if (phase_ != Phase::open && phase_ != Phase::lingering) return;
   std::uint32_t mask = (reading_ && !held_ ? EPOLLIN : 0u) | (want_out_ ? EPOLLOUT : 0u);
   if (shard_->shared()) {

@@ -168,13 +168,15 @@ class Connection : public IoShard::Source,
   // Owned by the thread that raised work_ from zero.
   Tx tx_{TxOptions{}};
   std::vector<Item> taken_;
-  bool want_out_ = false;
+  std::atomic<bool> want_out_{false};
   bool broken_ = false;    // the socket accepts no more; reading will report why
   bool all_said_ = false;  // it lingers, and nothing more is sent
-  std::uint32_t mask_ = 0;
-  std::atomic<bool> armed_{true};  // in a shared shard
   int inline_credit_ = 0;
   Clock::time_point credit_time_{};
+
+  std::mutex mask_mutex_;  // of the rest: what the shard waits for
+  std::uint32_t mask_ = 0;
+  std::atomic<bool> armed_{true};  // in a shared shard
 };
 
 }  // namespace troupe
