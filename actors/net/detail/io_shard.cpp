@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 
+#include "actors/net/detail/look_out.hpp"
 #include "core/no_signals.hpp"
 
 namespace troupe {
@@ -189,12 +190,20 @@ void IoShard::loop() {
   const int most = int(shared_ ? kEventsShared : kEventsAlone);
   t_own.next_tick = Clock::now() + ticker_.period;
   bool served = false;
+  LookOut look_out;
   for (;;) {
     int n = 0;
-    if (served) {
-      const auto until = Clock::now() + kLookOut;
-      while ((n = epoll_wait(epoll_.get(), events.data(), most, 0)) == 0 && Clock::now() < until)
+    if (auto now = Clock::now(); served && look_out.pays(now)) {
+      const auto until = now + kLookOut;
+      bool goes_on = true;
+      while ((n = epoll_wait(epoll_.get(), events.data(), most, 0)) == 0 && goes_on &&
+             now < until) {
+        const auto left = Clock::now();
         sched_yield();
+        now = Clock::now();
+        goes_on = look_out.goes_on(left, now);
+      }
+      if (goes_on) look_out.was_undisturbed(now);
     }
     if (n == 0) n = epoll_wait(epoll_.get(), events.data(), most, patience());
     served = n > 0;
