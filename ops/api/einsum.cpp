@@ -37,6 +37,7 @@ class Einsum {
 
   Output build() {
     parse();
+    complete_shapes();
     Term all = terms_.front();
     for (std::size_t i = 1; i < terms_.size(); ++i) all = product(all, terms_[i], i + 1);
     return transposed(summed(all, out_), out_).value;
@@ -128,6 +129,16 @@ class Einsum {
     }
   }
 
+  // What one operand says of a letter holds for all.
+  void complete_shapes() {
+    for (Term& term : terms_) {
+      PartialShape whole = term.value.shape();
+      for (std::size_t i = 0; i < term.labels.size(); ++i)
+        whole.set_dim(int(i), length_.at(term.labels[i]));
+      if (whole != term.value.shape()) term.value = ensure_shape(term.value, whole, site_);
+    }
+  }
+
   // Without the dimensions that nobody needs.
   Term summed(const Term& term, const Labels& needed) const {
     SumOptions options;
@@ -180,16 +191,36 @@ class Einsum {
     return groups;
   }
 
+  // A product stretches a batch of 1, and of several inner dimensions sees how many numbers they
+  // are together: what only a run knows of either, it compares.
+  void compare(Term& a, Term& b, const Labels& batch, const Labels& inner) const {
+    const auto open = [this](char label) { return length_.at(label) == PartialShape::kUnknown; };
+    const Labels all_open = those(batch + inner, open);
+    if (all_open.empty() || (those(batch, open).empty() && inner.size() == 1)) return;
+    const auto lengths_in = [&](const Term& term) {
+      std::vector<std::int64_t> places;
+      for (const char label : all_open) places.push_back(std::int64_t(term.labels.find(label)));
+      const Output from = constant(term.value.graph(), places, site_);
+      return gather(shape(term.value, ShapeOptions{}, site_), from, {}, site_);
+    };
+    const Output alike = all(equal(lengths_in(a), lengths_in(b), site_), {}, site_);
+    const std::string message =
+        fmt::format("einsum '{}': a letter is not as long in one operand as in another", equation_);
+    const auto behind = a.value.graph().with_control({assert_(alike, {.message = message}, site_)});
+    for (Term* term : {&a, &b}) term->value = identity(term->value, site_);
+  }
+
   // Of terms 0 to `next` - 1, of which the last is b.
   Term product(const Term& left, const Term& right, std::size_t next) const {
     Labels later = out_;
     for (std::size_t i = next; i < terms_.size(); ++i) later += terms_[i].labels;
-    const Term a = summed(left, later + right.labels), b = summed(right, later + left.labels);
+    Term a = summed(left, later + right.labels), b = summed(right, later + left.labels);
     const auto shared = [&](char label) { return has(b.labels, label); };
     const Labels batch = those(a.labels, [&](char c) { return shared(c) && has(later, c); });
     const Labels inner = those(a.labels, [&](char c) { return shared(c) && !has(later, c); });
     const Labels rows = those(a.labels, [&](char c) { return !shared(c); });
     const Labels columns = those(b.labels, [&](char c) { return !has(a.labels, c); });
+    compare(a, b, batch, inner);
     const auto matrix = [&](const Term& term, const Labels& first, const Labels& second) {
       const Term moved = transposed(term, batch + first + second);
       std::vector<Labels> groups = apart(batch);

@@ -15,8 +15,9 @@ namespace troupe {
 // alphabetical order. "..." stands for leading dimensions that all operands have alike.
 //
 // Products go through batch_mat_mul: floating dtypes. Several operands are multiplied from left to
-// right. The ranks must be known, dimensions need not. Throws Error: invalid_argument for letters
-// that do not fit the operands, and for one that stands twice in an operand (a diagonal).
+// right. The ranks must be known, dimensions need not: if those that only a run knows do not fit,
+// it fails. Throws Error: invalid_argument for letters that do not fit the operands, and for one
+// that stands twice in an operand (a diagonal).
 Output einsum(std::string_view equation, const std::vector<Output>& operands,
               Site site = Site::here());
 

@@ -157,3 +157,38 @@ TEST_CASE("einsum refuses what does not fit, with the equation and the client's 
       {"operand 0 has 2 dimensions", [&] { einsum("...ijk->i", {a}); }},
   });
 }
+
+TEST_CASE("einsum of operands that only a run knows fails where they do not fit") {
+  struct Row {
+    const char* equation;
+    Shape a, b;  // neither does the product refuse, nor a reshape
+  };
+  const Row rows[] = {
+      {"ij,ij->", {2, 3}, {3, 2}},
+      {"bij,bji->b", {4, 2, 3}, {4, 2, 3}},
+      {"ij,ij->i", {2, 3}, {1, 3}},
+      {"bij,bjk->bik", {5, 2, 3}, {1, 3, 4}},
+      {"...ij,...jk->...ik", {5, 2, 3}, {1, 3, 4}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.equation);
+    Graph g;
+    const auto open = [&](const Shape& shape) {
+      return placeholder<double>(g, PartialShape::unknown_of_rank(shape.rank()));
+    };
+    const Output a = open(row.a), b = open(row.b), whole = constant(g, drawn(row.b, 2));
+    const std::map<NodeId, Tensor> feeds = {{a.node(), drawn(row.a, 1)},
+                                            {b.node(), drawn(row.b, 2)}};
+    const Output both = einsum(row.equation, {a, b}), one = einsum(row.equation, {a, whole});
+    Interpreter run(g);
+    CHECK(run.failure_of({both}, feeds).find("as long") != std::string::npos);
+    CHECK(run.failure_of({one}, feeds).find("should be") != std::string::npos);
+    // The gradients need not compute the sum itself.
+    for (const Output& dx : gradients(sum(both), {a, b})) CHECK(run.failure_of({dx}, feeds) != "");
+  }
+  Graph g;
+  const Output a = placeholder<double>(g, PartialShape::unknown_of_rank(2));
+  const Output b = placeholder<double>(g, PartialShape::unknown_of_rank(2));
+  CHECK(Interpreter(g).failure_of({tensordot(a, b, 2)}, {{a.node(), drawn({2, 3}, 1)},
+                                                         {b.node(), drawn({3, 2}, 2)}}) != "");
+}
