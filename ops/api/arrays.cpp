@@ -127,8 +127,9 @@ Output batch_gather(Output params, Output indices, std::int64_t batch_dims, Site
   for (int i = 0; i < batch_dims; ++i) {
     std::vector<std::int64_t> along(std::size_t(at.rank()), 1);
     along[std::size_t(i)] = -1;
-    const Output numbers = reshape(numbers_along(params, i, site), along, site);
-    coordinates.push_back(add(numbers, zeros_like(indices, site), site));
+    const Output numbers =
+        ensure_same_shape(numbers_along(params, i, site), numbers_along(indices, i, site), site);
+    coordinates.push_back(add(reshape(numbers, along, site), zeros_like(indices, site), site));
   }
   coordinates.push_back(indices);
   return gather_nd(params, pack(coordinates, {.axis = at.rank()}, site), site);

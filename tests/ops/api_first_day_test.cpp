@@ -194,6 +194,10 @@ TEST_CASE("rows of batches, repeated rows and added ones") {
   check_near(values_of(run.run({rows}, {}, fed({1, 2}))[0]), {2, 6});
   CHECK(!run.failure_of({rows}, fed({1})).empty());
   CHECK(!run.failure_of({rows}, fed({1, 1, 1})).empty());
+  // One row of params is not that of every batch.
+  auto one_row = fed({1, 2});
+  one_row[open.node()] = Tensor::of<double>(Shape{1, 3}, {7, 8, 9});
+  CHECK(!run.failure_of({rows}, one_row).empty());
   check_refused([&] { batch_gather(x, constant(g, {1, 1, 1})); }, "alike");
   check_refused([&] { batch_gather(x, constant(g, {1, 1}), 2); }, "alike");
 
