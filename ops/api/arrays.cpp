@@ -53,16 +53,26 @@ Output boolean_mask(Output x, Output mask, Site site) {
   if (mask.dtype() != DType::bool_)
     refuse_array("boolean_mask: mask is " + std::string(dtype_name(mask.dtype())) + ", not bool",
                  site);
-  const PartialShape &whole = x.shape(), &part = mask.shape();
-  if (whole.known_rank() && part.known_rank()) {
-    bool fits = part.rank() <= whole.rank();
-    for (int i = 0; fits && i < part.rank(); ++i)
-      fits = !whole.known(i) || !part.known(i) ||
-             std::int64_t(whole.dim(i)) == std::int64_t(part.dim(i));
-    if (!fits)
-      refuse_array("boolean_mask: mask " + part.text() + " must be the first dimensions of x " +
-                       whole.text(),
-                   site);
+  const PartialShape whole = x.shape(), part = mask.shape();
+  const bool ranks = whole.known_rank() && part.known_rank();
+  bool fits = !ranks || part.rank() <= whole.rank(), sure = ranks;
+  for (int i = 0; ranks && fits && i < part.rank(); ++i) {
+    const bool known = whole.known(i) && part.known(i);
+    fits = !known || std::int64_t(whole.dim(i)) == std::int64_t(part.dim(i));
+    sure = sure && known;
+  }
+  if (!fits)
+    refuse_array(
+        "boolean_mask: mask " + part.text() + " must be the first dimensions of x " + whole.text(),
+        site);
+  // Elsewhere a mask of fewer rows would pass for one that is false for the others.
+  if (!sure && part.known_rank()) {
+    const std::vector<std::int64_t> begin{0}, dimensions{part.rank()};
+    const Output first = slice(shape(x, {}, site), begin, dimensions, site);
+    const Output alike = all(equal(first, shape(mask, {}, site), site), {}, site);
+    const auto behind = x.graph().with_control(
+        {assert_(alike, {.message = "boolean_mask: mask is not the first dimensions of x"}, site)});
+    mask = identity(mask, site);
   }
   return gather_nd(x, where(mask, site), std::move(site));
 }

@@ -68,6 +68,15 @@ TEST_CASE("boolean_mask takes what a mask says, in one dimension or several") {
                         boolean_mask(x, constant(g, Shape{2}, {true, true}));
                       }),
                       "[2]"));
+  // As a run knows them.
+  const Output any = placeholder(g, DType::f32, {-1, 2}), at = placeholder(g, DType::bool_, {-1});
+  const Output fed = boolean_mask(any, at);
+  Interpreter run(g);
+  const Tensor all = run.run({x})[0], three = run.run({rows})[0];
+  CHECK(run.run({fed}, {}, {{any.node(), all}, {at.node(), three}})[0].shape() == Shape{2, 2});
+  const Tensor two = Tensor::of<bool>({2}, {true, false});
+  CHECK(
+      says_of_array(run.failure_of({fed}, {{any.node(), all}, {at.node(), two}}), "boolean_mask"));
 }
 
 TEST_CASE("orders: sort, argsort and top_k agree") {
