@@ -91,6 +91,11 @@ Output crop_and_resize(Output x, Output boxes, Output indices, std::int64_t heig
                                  boxes.shape().text() + " and " + indices.shape().text())
                     .at(site));
   GraphBuilder& g = x.graph();
+  // One picture is not that of all boxes, even where only a run knows how many there are.
+  if (!indices.shape().fully_known() || !boxes.shape().known(0)) {
+    const Output each = squeeze(slice(boxes, {0, 0}, {-1, 1}, site), {.axes = {1}}, site);
+    indices = ensure_same_shape(indices, each, site);
+  }
   const Places rows = places_along(x, boxes, 0, height, site),
                columns = places_along(x, boxes, 1, width, site);
   const auto down = [&](Output of_rows) { return expand_dims(of_rows, 2, site); };  // [k,h,1]

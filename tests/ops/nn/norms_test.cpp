@@ -177,6 +177,16 @@ TEST_CASE("boxes of pictures are cut out and resized, with gradients for picture
   CHECK_THROWS_AS(crop_and_resize(x, boxes, constant<std::int64_t>(g, {1, 0}), 2, 2), Error);
   CHECK_THROWS_AS(crop_and_resize(x, boxes, constant(g, of), 0, 2), Error);
   CHECK_THROWS_AS(crop_and_resize(x, constant(g, of), constant(g, of), 2, 2), Error);
+  // One picture is not that of all boxes.
+  Output some = placeholder<double>(g, {-1, 4}), from = placeholder<std::int64_t>(g, {-1});
+  Output parts = crop_and_resize(x, some, from, 2, 2);
+  const auto failure = [&](const Tensor& indices) {
+    return run.failure_of({parts}, {{x.node(), tensor({2, kHeight, kWidth, 2}, xs)},
+                                    {some.node(), tensor({3, 4}, bs)},
+                                    {from.node(), indices}});
+  };
+  CHECK(failure(Tensor::of<std::int64_t>({3}, of)) == "");
+  CHECK(failure(Tensor::of<std::int64_t>({1}, {1})) != "");
 }
 
 TEST_CASE("pictures are cropped and resized by numbers") {
