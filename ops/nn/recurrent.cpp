@@ -284,6 +284,14 @@ Output steps_of(Output size, const Site& site) {
   return range(constant<std::int64_t>(g, 0, site), size, constant<std::int64_t>(g, 1, site), site);
 }
 
+// As i64 [batch]. One length is not that of all sequences, even where only a run knows it.
+Output lengths_beside(Output x, Output lengths, const Site& site) {
+  check_lengths(x, lengths, site);
+  const Output each = cast(lengths, DType::i64, site);
+  if (each.shape().fully_known() && x.shape().known(1)) return each;
+  return ensure_same_shape(each, steps_of(dimension(x, 1, site), site), site);
+}
+
 // [.., batch] of pairs: a step, and the number of its sequence.
 Output places(Output steps, Output x, const Site& site) {
   const Output sequence = steps_of(dimension(x, 1, site), site);
@@ -318,8 +326,7 @@ Output GruCell::idle_part(const Site& site) const {
 }
 
 Output reverse_sequences(Output x, Output lengths, Site site) {
-  check_lengths(x, lengths, site);
-  const Output length = cast(lengths, DType::i64, site);
+  const Output length = lengths_beside(x, lengths, site);
   const Output step = expand_dims(steps_of(dimension(x, 0, site), site), 1, site);
   const Output turned =
       sub(sub(length, step, site), constant<std::int64_t>(x.graph(), 1, site), site);
@@ -332,9 +339,8 @@ typename Recurrent<Cell>::Sequence Recurrent<Cell>::with_lengths(Output x, Outpu
                                                                  const State& first,
                                                                  Site site) const {
   check_sequence(x, site);
-  check_lengths(x, lengths, site);
   auto inside = scope().enter();
-  const Output length = cast(lengths, DType::i64, site);
+  const Output length = lengths_beside(x, lengths, site);
   const Output step = expand_dims(steps_of(dimension(x, 0, site), site), 1, site);
   const Output within = expand_dims(less(step, length, site), 2, site);  // [time, batch, 1]
   // Behind its end a sequence idles: then the last c is that of its last step. The last h is looked

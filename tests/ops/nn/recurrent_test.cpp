@@ -99,6 +99,24 @@ TEST_CASE("sequences are turned around as far as they go") {
   CHECK_THROWS_AS(nn::reverse_sequences(x, constant<std::int64_t>(g, {1, 2})), Error);
 }
 
+TEST_CASE("one length that a run is given is not that of all sequences") {
+  Graph g;
+  RecurrentRoot root{g.scope("net")};
+  nn::Lstm layer{root, "layer", kIn, kHidden, {.dtype = DType::f64}};
+  Output x = placeholder<double>(g, {kTime, PartialShape::kUnknown, kIn});
+  Output lengths = placeholder<std::int64_t>(g, {PartialShape::kUnknown});
+  const Output h = layer.with_lengths(x, lengths).h;
+  Interpreter run(g);
+  run.init();
+  const auto failure = [&](const std::vector<std::int64_t>& of) {
+    return run.failure_of(
+        {h}, {{x.node(), tensor({kTime, kBatch, kIn}, draw(1, 24))},
+              {lengths.node(), Tensor::of<std::int64_t>({std::int64_t(of.size())}, of)}});
+  };
+  CHECK(failure(kLengths) == "");
+  CHECK(failure({2}) != "");
+}
+
 TEST_CASE("both directions are two layers, one of which reads from the end") {
   Graph g;
   RecurrentRoot root{g.scope("net")};
