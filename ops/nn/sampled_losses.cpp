@@ -61,18 +61,22 @@ SomeLogits some_logits(const Table& weights, const Table& biases, Output labels,
   const auto offset = [&](Output ids, Output expected) {
     return sub(biases.rows(ids, site), log(expected, site), site);
   };
-  const Output sampled =
-      batch_mat_mul(x, weights.rows(candidates.sampled, site), {.transpose_b = true}, site);
-  const Output rows = labels.shape().rank() == 1 ? expand_dims(labels, 1, site) : labels;
-  const Output expected = labels.shape().rank() == 1
-                              ? expand_dims(candidates.labels_expected, 1, site)
-                              : candidates.labels_expected;
+  const bool one = labels.shape().rank() == 1;
+  const Output rows = one ? expand_dims(labels, 1, site) : labels;
+  const Output hits = equal(expand_dims(rows, 2, site), candidates.sampled, site);
+  const Output hit = any(hits, {.axes = {1}}, site);
+  // A run, too, stretches none to the others.
+  const Output sampled = ensure_same_shape(
+      batch_mat_mul(x, weights.rows(candidates.sampled, site), {.transpose_b = true}, site), hit,
+      site);
+  const Output each = ensure_same_shape(candidates.labels_expected, labels, site);
+  const Output sampled_expected =
+      ensure_same_shape(candidates.sampled_expected, candidates.sampled, site);
   const Output products =
       mul(expand_dims(x, 1, site), weights.rows(rows, site), site);  // [batch, k, size]
-  const Output hits = equal(expand_dims(rows, 2, site), candidates.sampled, site);
+  const Output expected = one ? expand_dims(each, 1, site) : each;
   return {add(sum(products, {.axes = {2}}, site), offset(rows, expected), site),
-          add(sampled, offset(candidates.sampled, candidates.sampled_expected), site),
-          any(hits, {.axes = {1}}, site)};
+          add(sampled, offset(candidates.sampled, sampled_expected), site), hit};
 }
 
 // 1 / k in the shape of the labels' logits.

@@ -201,3 +201,27 @@ TEST_CASE("losses over some classes refuse what does not fit, with the line") {
       {"8 different classes of 7", [&] { nn::uniform_candidates(labels, 8, 7); }},
   });
 }
+
+TEST_CASE("losses over some classes stretch nothing that only a run knows") {
+  SampledInputs in;
+  const SampledSetting s(kOneLabel);
+  const PartialShape any_length = PartialShape::unknown_of_rank(1);
+  const Output labels = placeholder<std::int64_t>(in.g, any_length);
+  const Output x = placeholder<double>(in.g, {PartialShape::kUnknown, kSizeOfX});
+  const Output expected = placeholder<double>(in.g, any_length);
+  const nn::Candidates fixed = s.candidates(in.g),
+                       fed{fixed.sampled, expected, fixed.sampled_expected};
+  Interpreter run(in.g);
+  const Tensor all_labels = run.run({s.labels_in(in.g)})[0], all_x = run.run({in.x})[0],
+               all_expected = run.run({fixed.labels_expected})[0];
+  for (const Output& losses :
+       {nn::sampled_softmax(in.w, in.b, labels, x, fed), nn::nce(in.w, in.b, labels, x, fed)}) {
+    const auto failure = [&](const Tensor& rows, const Tensor& counts) {
+      return run.failure_of(
+          {losses}, {{labels.node(), all_labels}, {x.node(), rows}, {expected.node(), counts}});
+    };
+    CHECK(failure(all_x, all_expected) == "");
+    CHECK(contains(failure(run.run({in.x[range(0, 1)]})[0], all_expected), "must be equal"));
+    CHECK(contains(failure(all_x, tensor({1}, {0.5})), "must be equal"));
+  }
+}
