@@ -120,7 +120,7 @@ Output norm(Output x, const VectorNormOptions& options, Site site) {
 Output cdist(Output a, Output b, double order, Site site) {
   check_given("cdist: a", a, site);
   check_given("cdist: b", b, site);
-  const PartialShape &of_a = a.shape(), &of_b = b.shape();
+  const PartialShape of_a = a.shape(), of_b = b.shape();
   const auto refuse = [&](const std::string& why) {
     throw Error(
         invalid_argument(fmt::format("cdist: a is {} and b {}: {}", of_a.text(), of_b.text(), why))
@@ -131,6 +131,14 @@ Output cdist(Output a, Output b, double order, Site site) {
   const Dim of_row = of_a[of_a.rank() - 1], of_other = of_b[of_b.rank() - 1];
   if (of_row.known() && of_other.known() && of_row.value() != of_other.value())
     refuse("their rows differ in size");
+  if (!of_row.known() || !of_other.known()) {
+    const Output alike = equal(detail::extent(a, of_a.rank() - 1, site),
+                               detail::extent(b, of_b.rank() - 1, site), site);
+    const auto behind = a.graph().with_control(
+        {assert_(alike, {.message = "cdist: the rows of a and b differ in size"}, site)});
+    a = identity(a, site);
+    b = identity(b, site);
+  }
   const Output rows = expand_dims(wide(a, site), -2, site);
   const Output columns = expand_dims(wide(b, site), -3, site);
   return narrow(norm(sub(rows, columns, site), {.axes = {-1}, .order = order}, site), a.dtype(),

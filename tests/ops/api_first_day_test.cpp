@@ -317,6 +317,15 @@ TEST_CASE("cdist has the distances of all rows from all others, of any order") {
   CHECK(cdist(zeros(g, {7, 3, 2}), zeros(g, {5, 2})).shape() == PartialShape{7, 3, 5});
   check_refused([&] { cdist(a, vector(g, {1, 2})); }, "[..., n, d]");
   check_refused([&] { cdist(a, zeros(g, {2, 3}, DType::f64)); }, "differ in size");
+  // One number is no row of two, even where only a run knows it.
+  const Output open = placeholder(g, DType::f64, {-1, -1});
+  Interpreter run(g);
+  const auto failure = [&](std::int64_t size) {
+    return run.failure_of({cdist(a, open)},
+                          {{open.node(), Tensor::zeros(DType::f64, {2, size}).value()}});
+  };
+  CHECK(failure(2) == "");
+  CHECK(failure(1).find("differ in size") != std::string::npos);
 }
 
 TEST_CASE("an extremum keeps an infinite slope behind it from what is not the extremum") {
