@@ -108,7 +108,7 @@ Output hann_window(GraphBuilder& g, std::int64_t n, DType dtype, Site site) {
   Tensor values = value_or_throw(Tensor::make(DType::f64, Shape{n}));
   double* to = values.mutable_data<double>();
   for (std::int64_t i = 0; i < n; ++i)
-    to[i] = 0.5 - 0.5 * std::cos(2 * std::numbers::pi * double(i) / double(n));
+    to[i] = n == 1 ? 1 : 0.5 - 0.5 * std::cos(2 * std::numbers::pi * double(i) / double(n));
   const Output exact = constant(g, std::move(values), site);
   return dtype == DType::f64 ? exact : cast(exact, dtype, site);
 }

@@ -28,7 +28,7 @@ struct PatchesOptions {
 Output extract_patches(Output x, const std::vector<std::int64_t>& size,
                        const PatchesOptions& options = {}, Site site = Site::here());
 
-// The Hann window of n places for spectra, 1/2 - cos(2 pi i / n) / 2.
+// The Hann window of n places for spectra, 1/2 - cos(2 pi i / n) / 2; a single place is 1.
 Output hann_window(GraphBuilder& g, std::int64_t n, DType dtype = DType::f32,
                    Site site = Site::here());
 

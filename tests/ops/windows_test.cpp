@@ -126,6 +126,9 @@ TEST_CASE("stft has the spectra of frames times a window") {
         2.5340822550291873, 14.5, 11.5, 1.7688074107828577, 2.692582403567252, 2.715017558609823,
         14.5});
   CHECK(stft(placeholder<float>(g, {-1, 400}), 100, 50, {.fft_length = 128}).shape()[2] == 65);
+  // As torch.hann_window(1): frames of one place are what they are.
+  near(hann_window(g, 1, DType::f64), {1});
+  near(real(stft(x, 1, 4)), {1, 2});
   // The frames are halves of a Hann window apart, whose sum is 1.
   near(gradients(sum(real(gather(y, constant(g, 0), 1))), {x})[0], {0, 0.5, 1, 1, 1, 1, 1, 0.5});
 
