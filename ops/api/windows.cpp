@@ -130,6 +130,8 @@ Output stft(Output x, std::int64_t frame_length, std::int64_t step, const StftOp
     refuse_window("stft: the window has shape " + window.shape().text() + ", not [" +
                       std::to_string(frame_length) + "]",
                   site);
+  } else if (!window.shape().fully_known()) {
+    window = ensure_shape(window, {frame_length}, site);  // or one of length 1 would be stretched
   }
   const Output parts = mul(windows_along("stft", x, place, frames, site), window, site);
   return rfft(parts, {.fft_length = {length}}, site);

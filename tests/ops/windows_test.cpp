@@ -129,6 +129,10 @@ TEST_CASE("stft has the spectra of frames times a window") {
   // As torch.hann_window(1): frames of one place are what they are.
   near(hann_window(g, 1, DType::f64), {1});
   near(real(stft(x, 1, 4)), {1, 2});
+  // A window of one place is none of four, even where only a run knows it.
+  const Output open = placeholder(g, DType::f64, {-1});
+  const Output spectra = real(stft(x, 4, 2, {.window = open}));
+  CHECK(Interpreter(g).failure_of({spectra}, {{open.node(), Tensor::of<double>({1}, {1})}}) != "");
   // The frames are halves of a Hann window apart, whose sum is 1.
   near(gradients(sum(real(gather(y, constant(g, 0), 1))), {x})[0], {0, 0.5, 1, 1, 1, 1, 1, 0.5});
 
