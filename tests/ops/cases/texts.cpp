@@ -79,7 +79,7 @@ const AddCases numbered_texts([] {
        .attrs = {{"words", i64({1}, {1})}},
        .error = "i64[1]"},
       {.op = "StringToNumber",
-       .inputs = {strings({3}, {"1.5", " -2e3 ", "+7"})},
+       .inputs = {strings({3}, {"1.5", " -2e3 ", "\t+7\r\n"})},
        .want = {f32({3}, {1.5, -2000, 7})}},
       {.op = "StringToNumber",
        .inputs = {strings({}, {"0.1"})},
