@@ -31,13 +31,16 @@ bool is_untold(const StageText& stage) {
          stage.arguments[1] == kUntold;
 }
 
-// A batch before passes without end leaves short ones out. Those before an interleave were told.
-void tell_remainders(std::vector<std::string>& stages) {
-  bool endless = false;
+// A batch before passes without end leaves short ones out. Others stay untold until `all`: what
+// stands over several datasets may yet be repeated.
+void tell_remainders(std::vector<std::string>& stages, bool all) {
+  bool endless = false, beside = false;
   for (auto text = stages.rbegin(); text != stages.rend(); ++text) {
-    if (*text == "repeat -1") endless = true;
+    // One of several datasets was told of its own passes, which are not those of the others.
+    if (text->starts_with("interleave ") || text->starts_with("zip ")) beside = true;
+    if (!beside && *text == "repeat -1") endless = true;
     auto stage = StageText::parse(*text);
-    if (!stage.ok() || !is_untold(*stage)) continue;
+    if (!stage.ok() || !is_untold(*stage) || !(all || endless)) continue;
     stage->arguments[1] = word(endless ? Remainder::drop : Remainder::keep);
     *text = stage->text();
   }
@@ -295,7 +298,7 @@ std::vector<std::string> Examples::stages_with(std::uint64_t seed) const {
     text += std::to_string(shuffles == 0 ? seed : hash_combine(seed, shuffles));
     ++shuffles;
   }
-  tell_remainders(stages);
+  tell_remainders(stages, true);
   return stages;
 }
 
@@ -351,7 +354,7 @@ Examples Examples::over(const std::vector<Examples>& inputs, std::string stage) 
   Examples all;
   for (const Examples& input : inputs) {
     std::vector<std::string> stages = input.stages_;
-    tell_remainders(stages);
+    tell_remainders(stages, false);
     all.stages_.insert(all.stages_.end(), stages.begin(), stages.end());
     all.files_.insert(all.files_.end(), input.files_.begin(), input.files_.end());
     all.tensors_.insert(all.tensors_.end(), input.tensors_.begin(), input.tensors_.end());

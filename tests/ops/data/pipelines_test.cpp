@@ -118,6 +118,19 @@ TEST_CASE("a short batch is left out before passes without end unless told, and 
   CHECK(elements_of(
             data::interleave({counting(3).batch(2), counting(1).batch(1).repeat()}).take(5)) ==
         Lists{{0, 1}, {0}, {2}, {0}, {0}});
+  // Passes over both are those of each.
+  const auto half = counting(3).batch(2);
+  for (const auto& both : {data::interleave({half, half}), data::zip({half, half})}) {
+    CHECK(both.signature().value()[0].shape == PartialShape{-1});
+    CHECK(both.repeat().signature().value()[0].shape == PartialShape{2});
+    CHECK(data::interleave({both.repeat(), both}).signature().value()[0].shape == PartialShape{-1});
+  }
+  CHECK(elements_of(data::interleave({half, half}).repeat().take(3)) ==
+        Lists{{0, 1}, {0, 1}, {0, 1}});
+  CHECK(
+      elements_of(
+          data::interleave({half, counting(3).batch(2, data::Remainder::keep)}).repeat().take(4)) ==
+      Lists{{0, 1}, {0, 1}, {2}, {0, 1}});
   CHECK(counting(5).batch(2).signature().value()[0].shape == PartialShape{-1});
   CHECK(counting(5).batch(2).repeat().signature().value()[0].shape == PartialShape{2});
 }
