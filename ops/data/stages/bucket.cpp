@@ -38,8 +38,10 @@ class BucketPass final : public Pass {
   }
   Expected<std::uint64_t> skip(std::uint64_t n) override {
     for (std::uint64_t i = 0; i < n; ++i) {
-      TROUPE_TRY(const std::vector<Example> examples, full_bucket());
-      if (examples.empty()) return i;
+      const auto examples = full_bucket();
+      if (examples.ok() && examples->empty()) return i;
+      if (!examples.ok() && !(input_->goes_on() && is_of_data(examples.status())))
+        return examples.status();
     }
     return n;
   }

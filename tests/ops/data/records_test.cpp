@@ -407,6 +407,21 @@ TEST_CASE("an element behind a bad record is there, and the bad one is an error 
   }
 }
 
+TEST_CASE("batches of a bucket are there before and behind a bad example, which is one element") {
+  const DataDirectory files;
+  Pipeline pipeline =
+      open_examples(data::lines(files.write("a", "a\nx\nbb\na\nb\nbb\n"), data::Vocabulary("ab"))
+                        .bucket_by_length({2}, {2, 2}))
+          .value();
+  for (int i = 0; i < 2; ++i) {
+    CHECK(tells(pipeline.element(0).status(), "line 2"));
+    CHECK(pipeline.element(1).value()[0].shape() == Shape{2, 1});
+    CHECK(pipeline.element(3).value()[0].shape() == Shape{1, 1});
+    CHECK(pipeline.element(2).value()[0].shape() == Shape{2, 2});
+    CHECK(is_dataset_end(pipeline.element(4).status()));
+  }
+}
+
 TEST_CASE("pipes, folders and files without permission are no files of records") {
   const DataDirectory files;
   REQUIRE(::mkfifo(files.path("pipe").c_str(), 0600) == 0);
