@@ -16,11 +16,11 @@ constexpr std::size_t kDirectPart = std::size_t{256} << 10;
 // Decompresses a file's content with zlib.
 class Inflater {
  public:
-  explicit Inflater(Wrapping wrapping) : name_(wrapping == Wrapping::gzip ? "gzip" : "zlib") {
-    usable_ = inflateInit2(&stream_, wrapping == Wrapping::gzip ? 15 + 16 : 15) == Z_OK;
+  explicit Inflater(Wrapping wrapping) : gzip_(wrapping == Wrapping::gzip) {
+    usable_ = inflateInit2(&stream_, gzip_ ? 15 + 16 : 15) == Z_OK;
   }
   Inflater(const Inflater& other)
-      : name_(other.name_), input_(other.input_), offset_(other.offset_), ended_(other.ended_) {
+      : gzip_(other.gzip_), input_(other.input_), offset_(other.offset_), ended_(other.ended_) {
     // zlib copies only its own state; unread input is in our buffer.
     usable_ = other.usable_ && inflateCopy(&stream_, const_cast<z_stream*>(&other.stream_)) == Z_OK;
     const std::size_t left = other.stream_.avail_in;
@@ -38,18 +38,17 @@ class Inflater {
     if (ended_) return std::size_t{0};
     stream_.next_out = reinterpret_cast<Bytef*>(out.data());
     stream_.avail_out = uInt(out.size());
-    while (stream_.avail_out == out.size()) {
+    while (stream_.avail_out == out.size() && !ended_) {
       if (stream_.avail_in == 0) TROUPE_TRY(refill(file));
       const int result = inflate(&stream_, Z_NO_FLUSH);
       if (result == Z_STREAM_END) {
-        ended_ = true;
-        TROUPE_TRY(check_end(file));
-        break;
+        TROUPE_TRY(end_part(file));
+        continue;
       }
       // Z_BUF_ERROR with input left, or at the end of the file, means truncated content.
       if (result != Z_OK ||
           (stream_.avail_in == 0 && offset_ == file.size() && stream_.avail_out == out.size()))
-        return data_loss("damaged or truncated " + std::string(name_) + " content");
+        return data_loss("damaged or truncated " + std::string(name()) + " content");
     }
     return out.size() - stream_.avail_out;
   }
@@ -64,14 +63,21 @@ class Inflater {
     stream_.avail_in = uInt(part);
     return ok_status();
   }
-  Status check_end(const DataFile& file) const {
+  // At the end of what a header began. gzip's files may stand one behind another.
+  Status end_part(const DataFile& file) {
     const std::uint64_t left = stream_.avail_in + (file.size() - offset_);
+    if (gzip_) {
+      TROUPE_TRY(const bool another, is_gzip(file, file.size() - left));
+      if (another && inflateReset(&stream_) == Z_OK) return ok_status();
+    }
+    ended_ = true;
     if (left == 0) return ok_status();
-    return data_loss(std::to_string(left) + " bytes stand after the end of the " + name_ +
+    return data_loss(std::to_string(left) + " bytes stand after the end of the " + name() +
                      " content");
   }
+  const char* name() const { return gzip_ ? "gzip" : "zlib"; }
 
-  const char* name_;
+  const bool gzip_;
   z_stream stream_{};
   std::string input_;
   std::uint64_t offset_ = 0;  // of the file

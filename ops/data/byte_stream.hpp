@@ -31,7 +31,7 @@ class ByteStream {
 
   const DataFile& file() const { return *file_; }
   // The next bytes: at least one, none at the end. Valid until the next call of any method.
-  // data_loss if packed content is damaged or truncated, or if anything follows it.
+  // data_loss if packed content is damaged or truncated, or if anything follows it but more gzip.
   Expected<std::string_view> chunk();
   // REQUIRES: at most the size of the last chunk.
   void consume(std::size_t bytes) {

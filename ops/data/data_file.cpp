@@ -201,10 +201,10 @@ Status in_file(const Status& status, const DataFile& file) {
   return status.in("in file '" + file.name() + "'");
 }
 
-Expected<bool> is_gzip(const DataFile& file) {
+Expected<bool> is_gzip(const DataFile& file, std::uint64_t offset) {
   char start[2] = {};
-  if (file.size() < sizeof start) return false;
-  TROUPE_TRY(file.read_at(0, start));
+  if (offset + sizeof start > file.size()) return false;
+  TROUPE_TRY(file.read_at(offset, start));
   return start[0] == '\x1f' && start[1] == '\x8b';
 }
 

@@ -50,7 +50,7 @@ Expected<DataFilePtr> open_plain_or_packed(const std::string& path, OpenDataFile
 // Adds the file's name to an error.
 Status in_file(const Status& status, const DataFile& file);
 
-// Whether the file starts with gzip's magic bytes.
-Expected<bool> is_gzip(const DataFile& file);
+// Whether gzip's magic bytes stand at `offset` of the file.
+Expected<bool> is_gzip(const DataFile& file, std::uint64_t offset = 0);
 
 }  // namespace troupe

@@ -68,7 +68,7 @@ std::vector<Input> inputs() {
       {"gzip: no trailer", packed.substr(0, end - 8), "gzip"},
       {"gzip: half a trailer", packed.substr(0, end - 3), "gzip"},
       {"gzip: a byte after the end", packed + "x", "1 bytes stand after"},
-      {"gzip: another file after the end", packed + packed, "bytes stand after"},
+      {"gzip: another file after the end", packed + packed, "more than 12 bytes when unpacked"},
       {"gzip: nothing packed", gzip(""), "not an IDX file"},
       {"gzip: text packed", gzip("some text that is no IDX file at all"), "not an IDX file"},
       {"gzip: packed twice", gzip(packed), "not an IDX file"},

@@ -466,6 +466,26 @@ TEST_CASE("lines of text files are read as they are, and files as a whole") {
   CHECK(tells(data::whole_files(std::vector<std::string>()).signature().status(), "is empty"));
 }
 
+TEST_CASE("gzip files that stand one behind another are read as one") {
+  const DataDirectory files;
+  Random random(5);
+  RecordTexts texts(3);
+  for (std::string& text : texts)
+    for (int i = 0; i < 50'000; ++i) text += char(random());
+  const std::string content = framed(texts[0]) + framed(texts[1]) + framed(texts[2]);
+  std::string packed = gzip("");
+  for (std::size_t at = 0; at < content.size(); at += 7'000)
+    packed += gzip(content.substr(at, 7'000)) + gzip("");
+  const FileList records = {files.write("records", packed)};
+  CHECK(record_contents(data::tf_records(records)) == texts);
+  check_places(data::tf_records(records), 3);
+  const FileList lines = {files.write("lines.gz", gzip("one\ntw") + gzip("o\n"))};
+  CHECK(record_contents(data::text_lines(lines)) == RecordTexts{"one", "two"});
+  CHECK(record_contents(data::whole_files(lines)) == RecordTexts{"one\ntwo\n"});
+  files.write("lines.gz", gzip("one\n") + gzip("two\n") + "three\n");
+  CHECK(tells(error_in_order(data::text_lines(lines)), "6 bytes stand after the end of the gzip"));
+}
+
 TEST_CASE("records of fixed length lie between a header and a footer, in any number of files") {
   const DataDirectory files;
   files.write("a", "HEADabcdefFT");
