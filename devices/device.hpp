@@ -66,8 +66,10 @@ class Device {
   // were launched earlier, and need not wait for those that run.
   virtual void launch_update(std::function<void(Lanes&)> update) { launch(std::move(update)); }
 
-  // Copies between host memory and this device's memory, after earlier work of its stream. dst must
-  // have the size of src. The device keeps references to both until the ticket is complete.
+  // Copies between host memory and this device's memory. dst must have the size of src. A copy to
+  // the host is done after all earlier work of stream(), and after earlier copies to the host; one
+  // to the device after what used the memory of dst before, and perhaps before other work. The
+  // device keeps references to both until the ticket is complete.
   virtual Ticket copy(const Tensor& src, Tensor dst) = 0;
 
   // Calls `done` exactly once, with ok or the failure of the ticket's work; on a thread of the

@@ -86,6 +86,7 @@ class Cuda final : public CudaDevice {
   Ticket upload(const Tensor& src, const Tensor& dst);
   Ticket download(const Tensor& src, const Tensor& dst);
   Ticket move_within(const Tensor& src, const Tensor& dst);
+  Ticket copy_nothing(const Tensor& dst);
   Buffer staging_for(const Tensor& tensor);
   // With the mutex held: the kernels' stream has been given something.
   void told() { memory_->issued(kernels_->progress().issued()); }
@@ -118,7 +119,7 @@ Ticket Cuda::copy(const Tensor& src, Tensor dst) {
   detail::check_copy(src, dst);
   TROUPE_CHECK(src.space() == MemorySpace::device || dst.space() == MemorySpace::device,
                "a GPU copies from or to its own memory");
-  if (src.bytes() == 0) return kernels_->mark();
+  if (src.bytes() == 0) return copy_nothing(dst);
   if (src.space() == MemorySpace::host) return upload(src, dst);
   return dst.space() == MemorySpace::host ? download(src, dst) : move_within(src, dst);
 }
@@ -166,6 +167,15 @@ Ticket Cuda::move_within(const Tensor& src, const Tensor& dst) {
   });
   told();
   return ticket;
+}
+
+// Of copies to the host callers wait for the last one alone, which may be of nothing.
+Ticket Cuda::copy_nothing(const Tensor& dst) {
+  std::lock_guard lock(streams_.mutex);
+  const Ticket before = kernels_->mark_locked();
+  if (dst.space() == MemorySpace::device) return before;
+  downloads_->wait_for(before);
+  return downloads_->mark_locked();
 }
 
 // Pinned memory for a copy of what is not pinned, or none: the driver then copies by itself, and

@@ -173,6 +173,18 @@ TEST_CASE("every device: copies keep the bits") {
   });
 }
 
+TEST_CASE("every device: copies to the host are done in order, those of nothing, too") {
+  on_every_device([](Subject& d) {
+    Tensor x = d.to_device(numbers(5000));
+    Tensor nothing = Tensor::make(DType::f32, Shape{0}, d->allocator()).value();
+    Tensor back = Tensor::make(DType::f32, Shape{5000}, d->host_allocator()).value();
+    Tensor none = Tensor::make(DType::f32, Shape{0}, d->host_allocator()).value();
+    d->copy(x, back);
+    CHECK(d.wait(d->copy(nothing, none)).ok());
+    CHECK(Tensor::same(back, numbers(5000)));
+  });
+}
+
 TEST_CASE("every device: a copy holds on to both tensors") {
   on_every_device([](Subject& d) {
     Tensor back = Tensor::make(DType::f32, Shape{5000}, d->host_allocator()).value();

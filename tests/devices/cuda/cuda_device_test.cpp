@@ -244,6 +244,18 @@ TEST_CASE("CUDA: memory that is not pinned is copied through memory that is") {
   CHECK(test::count_in_fake_cuda("pageable_copies") == before + 2);
 }
 
+TEST_CASE("CUDA: a copy of nothing to the host is done after the copies before it") {
+  Gpu gpu("slow=download,slow_us=20000");
+  Tensor x = gpu.d.to_device(full(100, 3)), nothing = gpu.make(0);
+  Allocator& host = gpu.device->host_allocator();
+  Tensor back = Tensor::make(DType::f32, Shape{100}, host).value();
+  std::fill_n(back.mutable_data<float>(), 100, 0.0f);
+  gpu.device->copy(x, back);
+  Tensor none = Tensor::make(DType::f32, Shape{0}, host).value();
+  CHECK(gpu.d.wait(gpu.device->copy(nothing, none)).ok());
+  CHECK(Tensor::same(back, full(100, 3)));
+}
+
 TEST_CASE("CUDA: memory runs out as a status, and is cut anew for other sizes") {
   Gpu gpu("memory_mb=16");
   for (int round = 1; round <= 3; ++round) {
