@@ -29,7 +29,7 @@ FunctionHandle Programs::prepared(std::string_view type) const {
 }
 
 Status Programs::prepare(std::span<GpuKernel* const> kernels) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(loading_);
   std::map<std::string_view, const DeviceCode*> missing;
   for (GpuKernel* kernel : kernels)
     for (const GpuFunction& function : kernel->functions())
@@ -48,13 +48,18 @@ Status Programs::load(std::span<const Compiler::Function> missing) {
   TROUPE_TRY(const Compiler* compiler, this->compiler());
   TROUPE_TRY(const std::string target, compiler->nvrtc().target_for(context_->gpu().architecture));
   auto images = compiler->images(missing, target);
-  int cached = 0;
+  int cached = 0, compiled = 0;
   for (const auto& image : images)
-    if (image.ok()) ++(image->cached ? cached : compiled_);
+    if (image.ok()) ++(image->cached ? cached : compiled);
+  {
+    std::lock_guard lock(mutex_);
+    compiled_ += compiled;
+  }
   for (std::size_t i = 0; i < missing.size(); ++i) {
     TROUPE_TRY(const Compiler::Image image, std::move(images[i]));
     TROUPE_TRY(const FunctionHandle handle,
                find(image.bytes, function_name(missing[i].type).c_str()));
+    std::lock_guard lock(mutex_);
     functions_.emplace(missing[i].type, handle);
   }
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
@@ -66,7 +71,7 @@ Status Programs::load(std::span<const Compiler::Function> missing) {
 }
 
 Expected<FunctionHandle> Programs::function(const std::string& image, const char* name) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(loading_);
   return find(image, name);
 }
 

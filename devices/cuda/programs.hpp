@@ -17,7 +17,8 @@
 namespace troupe::cuda {
 
 // Compiles what kernels need and keeps it: a function is compiled once, and loaded as long as this
-// lives. Owned by the device; any thread may use it.
+// lives. Owned by the device; any thread may use it. Who asks for a function that there is does not
+// wait for others that are compiled.
 class Programs {
  public:
   Programs(ContextPtr context, Search search);
@@ -38,15 +39,18 @@ class Programs {
   int compiled() const;
 
  private:
+  // With loading_ held:
   Status load(std::span<const Compiler::Function> missing);
   Expected<FunctionHandle> find(const std::string& image, const char* name);
   Expected<const Compiler*> compiler();
 
   const ContextPtr context_;
   const Search search_;
-  mutable std::mutex mutex_;
+  std::mutex loading_;  // held while functions are compiled and loaded; guards what follows
   std::optional<Compiler> compiler_;
-  std::map<std::string, ModuleHandle> modules_;                   // by their images
+  std::map<std::string, ModuleHandle> modules_;  // by their images
+  // Behind loading_; guards what follows, which only the holder of both writes.
+  mutable std::mutex mutex_;
   std::map<std::string, FunctionHandle, std::less<>> functions_;  // by their types
   int compiled_ = 0;
 };

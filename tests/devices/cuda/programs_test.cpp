@@ -1,8 +1,11 @@
 // What a device does to have the functions that kernels launch: compiled together, kept on disk.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <thread>
 
 #include "core/log.hpp"
 #include "devices/cuda/compiler.hpp"
@@ -99,6 +102,38 @@ TEST_CASE("CUDA: what kernels need is compiled once for all plans") {
   REQUIRE(prepare(*device, {&again}).ok());
   CHECK(again.ready());
   CHECK(device->compiled_functions() == 2);
+}
+
+TEST_CASE("CUDA: functions that are loaded are found while others are compiled") {
+  // A kernel that is asked for its functions while they are compiled, and takes its time.
+  class Slow final : public cuda::GpuKernel {
+   public:
+    std::span<cuda::GpuFunction> functions() override {
+      if (!asked_.exchange(true)) {
+        begun.set_value();
+        go.get_future().wait();
+      }
+      return {};
+    }
+    const cuda::DeviceCode& code() const override { return kCode; }
+    Status compute(KernelContext&) override { return ok_status(); }
+    std::promise<void> begun, go;
+
+   private:
+    std::atomic<bool> asked_{false};
+  };
+  const test::FakeCuda fake("");
+  auto device = device_with_compiler();
+  Wants add({kAdd});
+  REQUIRE(prepare(*device, {&add}).ok());
+  Slow slow;
+  std::thread loads([&] { CHECK(prepare(*device, {&slow}).ok()); });
+  slow.begun.get_future().wait();
+  CHECK(device->prepared(kAdd) != nullptr);  // it would wait for ever
+  CHECK(device->prepared(kNeg) == nullptr);
+  CHECK(device->compiled_functions() == 1);
+  slow.go.set_value();
+  loads.join();
 }
 
 TEST_CASE("CUDA: a missing compiler is a status that names the wheel") {
