@@ -2,6 +2,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <future>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -255,6 +256,53 @@ TEST_CASE("a GPU's error names the nodes that may have failed") {
     CHECK(last >= std::size_t(guilty) + 1);
     CHECK(w.outbox.sent.empty());
   }
+}
+
+TEST_CASE("an upload to a GPU that is done does not tell of the work before it") {
+  auto device = test::make_cuda_on_fake(test_device_name("cuda"), "").value();
+  test::HostKernels kernels(*device);
+  FakeWorld w(*device);
+  std::promise<void> go;
+  auto k = w.kernel("k", {}, [&, gone = go.get_future().share()](KernelContext& c) -> Status {
+    TROUPE_TRY(Tensor out, c.allocate(DType::f32, Shape{4}));
+    TROUPE_TRY(kernels.launch([gone] {
+      gone.wait();
+      return internal_error("");
+    }));
+    c.set_output(0, std::move(out));
+    return ok_status();
+  });
+  auto x = w.host_value("x", 1);
+  auto up = w.role("up", Role::copy, {w.draft.out(x)}, 1, {k});  // beside the kernel
+  for (std::uint32_t node : {k, up}) {
+    w.draft.slot(w.draft.out(node)).space = MemorySpace::device;
+    auto out = w.role("out of " + std::to_string(node), Role::send, {w.draft.out(node)}, 0);
+    w.draft.info(out).channel = node + 1;
+  }
+  w.make();
+  w.start();
+  const BurstResult burst = w.run();
+  REQUIRE(burst.waits.size() == 2);
+  const auto answer_wait_of = [&](std::uint32_t stream) {
+    const auto wait =
+        std::find_if(burst.waits.begin(), burst.waits.end(),
+                     [&](const StepWait& one) { return one.ticket.stream == stream; });
+    REQUIRE(wait != burst.waits.end());
+    std::promise<Status> done;
+    device->on_complete(wait->ticket, [&](Status status) { done.set_value(std::move(status)); });
+    Status status = done.get_future().get();
+    w.step->waited(wait->id, status);
+    return status;
+  };
+  CHECK(answer_wait_of(1).ok());
+  CHECK_FALSE(w.run().finished);
+  CHECK(w.outbox.sent.size() == 1);
+  go.set_value();
+  CHECK_FALSE(answer_wait_of(0).ok());
+  REQUIRE(w.run().finished);
+  const Status status = w.step->result().status;
+  CHECK_MESSAGE(contains(status.text(), "in node 'k'"), status.text());
+  CHECK(w.outbox.sent.size() == 1);
 }
 
 TEST_CASE("what failed before a step is told as the device's failure, not as its node's") {

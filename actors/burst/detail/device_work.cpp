@@ -186,15 +186,17 @@ Expected<Tensor> DeviceWork::list_on_host(std::uint32_t node, const Tensor& list
   return list_tensor(std::move(there));
 }
 
-// A copy runs after all earlier work of the device's stream, including that of other steps, and
-// fails if that does: so this work is followed, too.
+// A copy may fail with what was issued to the device's stream before, also by other steps: so this
+// work is followed, too. A copy to the host is done after all of it. One to the device may be done
+// before, and says nothing of it.
 Ticket DeviceWork::copy(std::uint32_t node, const Tensor& from, const Tensor& to) {
   const Ticket before = device_.stream().last();
   const Ticket ticket = device_.copy(from, to);
   if (ticket.complete()) return ticket;
   const bool elsewhere = before.stream != ticket.stream;
+  const bool follows = elsewhere && to.space() == MemorySpace::host;
   if (elsewhere) tickets_.follow(before);
-  tickets_.issued(node, ticket, ticket.sequence - 1, elsewhere ? before : Ticket{});
+  tickets_.issued(node, ticket, ticket.sequence - 1, follows ? before : Ticket{});
   return ticket;
 }
 
