@@ -173,6 +173,44 @@ TEST_CASE(
   CHECK(w.outbox.sent[0].tensor.data<float>()[0] == 2);
 }
 
+TEST_CASE("the host goes on with the size of what a device still makes") {
+  auto device = fake();
+  FakeWorld w(*device);
+  std::promise<void> go;
+  auto k = w.kernel("k", {}, [gone = go.get_future().share()](KernelContext& c) -> Status {
+    TROUPE_TRY(Tensor out, c.allocate(DType::f32, Shape{4}));
+    host_stream(c.device()).enqueue([gone] {
+      gone.wait();
+      return ok_status();
+    });
+    c.set_output(0, std::move(out));
+    return ok_status();
+  });
+  w.draft.slot(w.draft.out(k)).space = MemorySpace::device;
+  auto size = w.kernel("size", {w.draft.out(k)}, [](KernelContext& c) {
+    c.set_output(0, Tensor::scalar<std::int64_t>(c.input(0).elements()));
+    return ok_status();
+  });
+  auto twice = w.kernel("twice", {w.draft.out(size)}, [](KernelContext& c) {
+    c.set_output(0, Tensor::scalar<std::int64_t>(2 * c.input(0).item<std::int64_t>()));
+    return ok_status();
+  });
+  w.draft.info(w.role("out", Role::send, {w.draft.out(twice)}, 0)).channel = 1;
+  w.make();
+  w.start();
+  const BurstResult burst = w.run();
+  CHECK_FALSE(burst.finished);
+  REQUIRE(w.outbox.sent.size() == 1);
+  CHECK(w.outbox.sent[0].tensor.item<std::int64_t>() == 8);
+  go.set_value();
+  REQUIRE(burst.waits.size() == 1);  // the end of the step
+  std::promise<Status> done;
+  device->on_complete(burst.waits[0].ticket, [&](Status s) { done.set_value(std::move(s)); });
+  w.step->waited(burst.waits[0].id, done.get_future().get());
+  REQUIRE(w.run().finished);
+  CHECK(w.step->result().status.ok());
+}
+
 TEST_CASE("host tensors from outside are put where their slot wants them") {
   auto device = fake();
   FakeWorld w(*device);

@@ -54,9 +54,17 @@ void DeviceWork::run_kernel(std::uint32_t i) {
   Status ran = call_kernel(*node.kernel, ctx);
   if (!ran.ok() && work.issued() == 0 && park_for_memory(i, ran)) return;
   if (!ran.ok()) return failure_.add(i, ran);
-  const Ticket ticket = ticket_of_outputs(node, before);
-  for (std::uint32_t k = 0; k < node.outputs; ++k)
-    progress_.slot(node.first_slot + k).ticket = ticket;
+  const Ticket after = stream.last();
+  const bool issued = !after.complete() && after != before;
+  const Ticket ticket = issued ? after : ticket_of_inputs(node);
+  for (std::uint32_t k = 0; k < node.outputs; ++k) {
+    const std::uint32_t s = node.first_slot + k;
+    Slot& slot = progress_.slot(s);
+    // A list stands for its elements, which may be on the device.
+    const bool made_here = !issued && program_.plan().slots[s].space == MemorySpace::host &&
+                           slot.tensor.dtype() != DType::list;
+    slot.ticket = made_here ? Ticket{} : ticket;
+  }
   tickets_.issued(i, ticket, before.sequence);
   progress_.finish(i, false);
 }
@@ -107,11 +115,10 @@ void DeviceWork::push_from_device(std::uint32_t i) {
   progress_.finish(i, false);
 }
 
-// The outputs of a kernel that issued nothing (Shape, Identity) are done when its inputs are.
-Ticket DeviceWork::ticket_of_outputs(const LoadedPlan::Node& node, Ticket before) {
+// What a kernel that issued nothing (Identity) has on the device is done when its inputs are. What
+// it has in host memory (Shape) the host has made, of inputs that were done.
+Ticket DeviceWork::ticket_of_inputs(const LoadedPlan::Node& node) {
   Stream& stream = device_.stream();
-  const Ticket after = stream.last();
-  if (!after.complete() && after != before) return after;
   bool elsewhere = false;
   Ticket newest;
   for (std::uint32_t k = 0; k < node.inputs; ++k) {

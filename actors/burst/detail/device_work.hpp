@@ -62,7 +62,7 @@ class DeviceWork {
   void push_from_device(std::uint32_t node);
   void copy_list(std::uint32_t node);
   Expected<Tensor> list_on_host(std::uint32_t node, const Tensor& list, Ticket& last);
-  Ticket ticket_of_outputs(const LoadedPlan::Node& node, Ticket before);
+  Ticket ticket_of_inputs(const LoadedPlan::Node& node);
   Ticket copy(std::uint32_t node, const Tensor& from, const Tensor& to);
   // What the thread gives to the device meanwhile is the node's.
   NamedWork named(std::uint32_t node) const {
