@@ -59,6 +59,9 @@ class Cuda final : public CudaDevice {
   const cuda::Context& context() const override { return *streams_.context; }
 
   void launch(std::function<void(Lanes&)> burst) override { lanes_->launch(std::move(burst)); }
+  void launch_update(std::function<void(Lanes&)> update) override {
+    lanes_->launch_update(std::move(update));
+  }
   Ticket copy(const Tensor& src, Tensor dst) override;
   void on_complete(Ticket ticket, std::function<void(Status)> done) override;
   Status prepare(std::span<Kernel* const> kernels) override;
