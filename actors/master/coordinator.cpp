@@ -681,8 +681,7 @@ void Coordinator::tick(Instant now, Outputs& out) {
   for (const RunId& id : runs_.due(now)) {
     Run* run = runs_.find(id);
     if (!run) continue;
-    if (run->phase() != Phase::aborting && run->phase() != Phase::applying &&
-        next_for_deadline(*run) <= now)
+    if (run->may_time_out() && next_for_deadline(*run) <= now)
       deadline_near(*run, now, out);
     else
       resend(*run, now, out);
@@ -714,7 +713,7 @@ void Coordinator::deadline_near(Run& run, Instant now, Outputs& out) {
 void Coordinator::explained(const std::map<RunId, std::string>& waits, Instant now, Outputs& out) {
   for (const auto& [id, text] : waits) {
     Run* run = runs_.find(id);
-    if (!run || !run->asked || run->waits) continue;
+    if (!run || !run->asked || run->waits || !run->may_time_out()) continue;
     run->waits = text;
     if (run->deadline <= now)
       deadline_passed(*run, now, out);

@@ -90,9 +90,9 @@ void RunTable::move(Run& run, Phase phase) {
   TROUPE_CHECK(phase != Phase::queued && phase != Phase::running, "these two begin otherwise");
   if (phase == Phase::applying || phase == Phase::victim) leave_attempt(run);
   if (phase != Phase::aborting) stop_resends(run);
-  if (phase == Phase::aborting || phase == Phase::applying) look_at(run, kNever);
   set_waiting(run, false);
   enter(run, phase);
+  if (!run.may_time_out()) look_at(run, kNever);
 }
 
 void RunTable::begin_attempt(Run& run, Instant now, Instant resend_after) {
@@ -116,6 +116,7 @@ void RunTable::sent_again(Run& run, Instant now, Instant most) {
 }
 
 void RunTable::look_at(Run& run, Instant deadline) {
+  TROUPE_CHECK(deadline == kNever || run.may_time_out(), "a run that ends has no deadline");
   if (run.deadline_at_ == deadline) return;
   if (run.deadline_at_ != kNever) deadlines_.erase({run.deadline_at_, run.id});
   run.deadline_at_ = deadline;

@@ -64,6 +64,8 @@ class RunTable {
     Phase phase() const { return phase_; }
     // Reported as waiting only for resources.
     bool waiting() const { return waiting_; }
+    // Whether its deadline counts: it is not decided, and has not failed.
+    bool may_time_out() const { return phase_ != Phase::aborting && phase_ != Phase::applying; }
     std::uint32_t conflicts() const { return conflicts_; }
     // Whether its snapshot is in use and executors may know its attempt.
     bool in_attempt() const;
@@ -108,7 +110,7 @@ class RunTable {
   void begin_attempt(Run& run, Instant now, Instant resend_after);
   // Its messages were, and are once more after twice that time, or `most`.
   void sent_again(Run& run, Instant now, Instant most);
-  // When its deadline is to be looked at. Aborting and applying runs have none.
+  // When its deadline is to be looked at. REQUIRES: run.may_time_out(), or kNever.
   void look_at(Run& run, Instant deadline);
   void set_waiting(Run& run, bool waiting);
   void count_conflict(Run& run);

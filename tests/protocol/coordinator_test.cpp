@@ -437,6 +437,39 @@ TEST_CASE_FIXTURE(ExplainedFixture, "what a run waits for is asked before its de
   CHECK(answers() == 6);
 }
 
+TEST_CASE_FIXTURE(ExplainedFixture,
+                  "what a run waits for gives it no deadline once it has failed or is decided") {
+  // On the fast path it is over when it says what became of its number.
+  run(0, shape({1}, true), {}, 20ms);
+  tick(18ms);
+  REQUIRE(asked() == 1);
+  coordinator.cancel({7, 0}, cancelled("by its client"), now, out);
+  coordinator.explained({{{7, 0}, "for a lane"}}, now, out);
+  for (int i = 0; i < 5; ++i) {
+    tick(2ms);
+    CHECK(coordinator.next_wakeup() > now);
+  }
+  CHECK(all<Coordinator::AbortAttempt>().size() == 1);
+  CHECK(answers() == 0);
+  send(PartitionDone::failed(started(0).id, {7, 0}, 0, cancelled("by its client")));
+  CHECK(answer(0).status.code() == Code::cancelled);
+
+  // What it changed outside of the job is being applied.
+  run(1, shape({1}), {}, now + 20ms);
+  tick(18ms);
+  REQUIRE(asked() == 2);
+  PartitionDone saved = done(started(1), 0);
+  saved.writes = {{{TaskId{1}, 0}, 1, true}};
+  send(saved);
+  stage(1, 1);
+  REQUIRE(coordinator.decided() == 1);
+  coordinator.explained({{{7, 1}, "for a disk"}}, now, out);
+  tick(2ms);
+  CHECK(coordinator.next_wakeup() > now);
+  stage(1, 1);
+  CHECK(answer(1).committed == 1);
+}
+
 TEST_CASE_FIXTURE(CoordinatorFixture, "a run that is committed tells who has not answered") {
   run(0, shape({1}));
   CHECK(coordinator.looks(now)[0].unanswered.empty());
