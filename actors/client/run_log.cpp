@@ -187,6 +187,7 @@ void RunLog::settle() {
     if (entry->open)
       if (const auto call = entry->call.lock(); call && call->done()) close(entry, call->result());
     if (entries_.size() == before) ++i;
+    if (entries_.size() + 1 < before) i = 0;  // the log broke: also those before it went
   }
 }
 

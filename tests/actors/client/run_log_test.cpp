@@ -120,6 +120,19 @@ TEST_CASE(
   CHECK(fresh.quiet());
 }
 
+TEST_CASE("a state is kept after runs that are over, though one of them broke the log") {
+  Notebook n;
+  n.log.set_order_matters(false);
+  n.done(1, 1);
+  const auto late = std::make_shared<Call>(), other = std::make_shared<Call>();
+  (void)n.log.enter(late, 0, n.run(2));
+  (void)n.log.enter(other, 0, n.run(3));
+  late->finish(result_of(0, deadline_exceeded("late")));
+  other->finish(result_of(2));
+  CHECK(n.log.quiet());
+  CHECK(contains(n.broken(), "deadline_exceeded"));
+}
+
 TEST_CASE("commits of several clients are done again in the order of their numbers") {
   Notebook n;
   n.log.set_order_matters(false);
