@@ -591,9 +591,9 @@ std::uint64_t Session::bytes_in_shards() const {
 }
 
 Status Session::try_save(const std::string& path) {
-  TROUPE_TRY(may_wait(*core_, "Session::save"));
-  TROUPE_TRY(const JobState state, try_state());
-  return write_variables(path, state.variables);
+  TROUPE_TRY(may_ask_graph(*core_, "Session::save"));
+  TROUPE_TRY(const auto variables, try_variables());
+  return write_variables(path, variables);
 }
 
 Status Session::try_save(const std::string& path, const std::vector<Variable>& variables) {

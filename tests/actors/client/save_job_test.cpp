@@ -427,6 +427,15 @@ TEST_CASE("a kind of resource of the program's own is saved, if it says how") {
     CHECK(lost.code() == Code::unimplemented);
     CHECK_MESSAGE(lost.text().find("LostNumbers") != std::string::npos, lost.text());
     CHECK(s->try_state({.resources = false}).status().code() == Code::failed_precondition);
+    // Which is no part of a file of variables.
+    const Variable weight = variable(g, "weight", 4.f);
+    const Output read = weight * 2.f;
+    s->init();
+    const Status saved = s->try_save(dir.path("weights"));
+    REQUIRE_MESSAGE(saved.ok(), saved.text());
+    s->run({}, {assign(weight, constant(g, 5.f))});
+    s->restore(dir.path("weights"));
+    CHECK(s->run({read})[0].item<float>() == 8);
     Graph h;
     queue_on(h, kTask0);
     Session fresh(h, one_thread());
