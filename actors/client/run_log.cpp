@@ -13,9 +13,10 @@ namespace {
 constexpr std::size_t kOfAnEntry = 256;  // approximate bytes of an entry
 constexpr std::size_t kSmall = 4 << 10;  // bytes of fetches that are compared
 
-// Whether a repetition may end differently.
+// Whether a repetition may end differently. A reset aborts the runs that are under way, perhaps one
+// that began when nothing was.
 bool by_chance(Code code) {
-  return code == Code::deadline_exceeded || code == Code::cancelled ||
+  return code == Code::deadline_exceeded || code == Code::cancelled || code == Code::aborted ||
          code == Code::resource_exhausted;
 }
 

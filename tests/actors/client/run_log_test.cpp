@@ -207,7 +207,8 @@ TEST_CASE("what has no commit is done again after the commit that it saw") {
 }
 
 TEST_CASE("a run that was cut short, too many runs, and a reset break a log until the next state") {
-  for (const Status& status : {deadline_exceeded("x"), cancelled("x"), resource_exhausted("x")}) {
+  for (const Status& status :
+       {deadline_exceeded("x"), cancelled("x"), aborted("a reset"), resource_exhausted("x")}) {
     Notebook n;
     n.done(1, 1);
     n.done(2, 0, status);
