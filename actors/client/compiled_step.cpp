@@ -82,7 +82,7 @@ Status CompiledStep::try_rewind() const {
       if (!result.status.ok()) return result;
     }
   };
-  return move_at_gate(*state_->core, rewind);
+  return detail::in_some_runtime(state_->core, [&] { return move_at_gate(*state_->core, rewind); });
 }
 
 Expected<std::optional<std::vector<Tensor>>> CompiledStep::try_next(
@@ -114,7 +114,7 @@ Expected<CompiledStep> CompiledStep::try_single() const {
 Status CompiledStep::try_load() const {
   if (!state_) return no_step();
   TROUPE_TRY(may_wait(*state_->core, "CompiledStep::load"));
-  return compile_anew(*state_, state_->id);
+  return detail::in_some_runtime(state_->core, [&] { return compile_anew(*state_, state_->id); });
 }
 
 PendingRun CompiledStep::start(std::vector<Tensor> feeds, const RunOptions& options) const {

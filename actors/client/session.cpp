@@ -664,7 +664,7 @@ Status Session::try_reset(const std::vector<std::string>& containers) {
   message.containers = containers;
   if (containers.empty()) message.containers.emplace_back();
   const auto reset = [core = core_, message] { return ask_numbered(*core, message); };
-  return at_gate(*core_, [&] {
+  const auto logged = [&]() -> Status {
     // What it cuts short would not be, where all is done again in turn.
     const bool alone = core_->log.quiet();
     const CallResult result = reset();
@@ -679,7 +679,8 @@ Status Session::try_reset(const std::vector<std::string>& containers) {
     else if (code != Code::unavailable && code != Code::failed_precondition)  // it has done nothing
       core_->log.broke("containers were reset since the state was kept");
     return result.status;
-  });
+  };
+  return in_some_runtime(core_, [&] { return at_gate(*core_, logged); });
 }
 
 bool Session::replaces_workers() const { return core_->logs; }

@@ -693,6 +693,32 @@ TEST_CASE("steps that only read, at once, cut short or refused, let a session re
   CHECK_FALSE(c.session.can_recover().ok());
 }
 
+TEST_CASE("a reset that comes after a worker was lost is done where the session goes on") {
+  std::atomic<bool> lost{false};
+  Losable c([](Graph& g) { return variable(g, "v", 1.f); });
+  Op add = assign_add(c.v, constant(c.g, 1.f));
+  c.session.watch([&](const SessionEvent& event) {
+    if (event.kind == SessionEvent::Kind::lost) lost = true;
+  });
+  c.session.init();
+  c.session.keep();
+  c.session.run({}, {add});
+  const auto lose_workers = [&] {
+    lost = false;
+    c.lose_workers();
+    CHECK(wait_until([&] { return lost.load(); }));
+  };
+  lose_workers();
+  c.session.reset();
+  CHECK(c.session.recoveries() == 1);
+  c.session.init();
+  const CompiledStep look = c.session.compile({c.v.value()});
+  lose_workers();
+  look.load();
+  CHECK(c.session.recoveries() == 2);
+  CHECK(look.start().get()[0].item<float>() == 1);
+}
+
 TEST_CASE(
     "a service whose large state is in its checkpoints keeps it again, though it commits nothing") {
   const TemporaryDir dir;
