@@ -736,6 +736,8 @@ void Job::State::finish() {
     write_behind();
     wait();
   } while (write_again);
+  // A worker was lost with the last one: whoever starts the program again has it done.
+  if (checkpoints.last().code() == Code::unavailable) throw Error(checkpoints.last());
 }
 
 // ------------------------------------------------------------------ NaN

@@ -782,6 +782,37 @@ TEST_CASE("a service whose session cannot go on ends with the cause") {
   }
 }
 
+TEST_CASE("a worker that is lost with the last checkpoint is an error of the loop") {
+  const TemporaryDir dir;
+  Losable c([](Graph& g) { return variable(g, "v", 0.f); });
+  Op add = assign_add(c.v, constant(c.g, 1.f));
+  const auto send = [](int signal) {
+    for (pid_t worker : processes_of(getpid())) kill(worker, signal);
+  };
+  JobOptions options = in(dir.path("job"), 2);
+  options.recover = false;
+  // The last one is begun by workers that do nothing any more, and then are gone.
+  options.describe = [&](CheckpointHeader& header) {
+    if (header.step == 3) send(SIGKILL);
+  };
+  Job job(c.session, options);
+  Code code = Code::ok;
+  try {
+    for (const JobStep& s : job.steps(3)) {
+      c.session.run({}, {add}, {}, s);
+      if (s.number() == 3) {
+        CHECK(wait_until([&] { return fs::exists(dir.path("job") + "/ckpt-2"); }));
+        send(SIGSTOP);
+      }
+    }
+  } catch (const Error& error) {
+    code = error.status().code();
+  }
+  CHECK(code == Code::unavailable);
+  CHECK(job.checkpoint().ends_with("ckpt-2"));
+  CHECK(job.last_checkpoint().code() == Code::unavailable);
+}
+
 TEST_CASE("a mark of the place of a state that was not kept is there after a worker was lost") {
   Losable c([](Graph& g) { return variable(g, "v", 0.f); });
   Op add = assign_add(c.v, constant(c.g, 1.f));
