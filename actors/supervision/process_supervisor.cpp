@@ -219,8 +219,9 @@ void ProcessSupervisor::take_signals() {
     const int number = int(info.ssi_signo);
     if (number == SIGCHLD) continue;
     if (number == SIGUSR1 || number == SIGUSR2) {
-      for (const Process& process : processes_)
-        if (process.pid > 0) kill(process.pid, number);
+      for (std::size_t k = 0; k < processes_.size(); ++k)
+        if (processes_[k].pid > 0 && !options_.children[k].own_group)
+          kill(processes_[k].pid, number);
       continue;
     }
     if (stopped_by_ != 0) {

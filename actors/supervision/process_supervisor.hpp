@@ -25,7 +25,8 @@ struct ProcessSpec {
   // Variables that it gets in addition to those of this process.
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::string input = {};  // a file that is its standard input; empty: that of this process
-  bool own_group = false;  // not in this process's group: signals of the terminal do not reach it
+  // Not in this process's group: signals of the terminal do not reach it, nor do those passed on.
+  bool own_group = false;
   // The meaning of its end. Without it, exit code 0 is normal.
   std::function<ChildExit(const ChildEnd& end)> exit = {};
 
@@ -43,7 +44,7 @@ struct ProcessSpec {
 // SIGTERM, SIGINT, SIGHUP and SIGQUIT stop the supervisor, except those that are ignored when run()
 // is called, as under nohup; a second one, except SIGHUP, kills all children. SIGINT and SIGQUIT
 // from a terminal have already reached a child of the group and are not repeated. SIGUSR1 and
-// SIGUSR2 are passed on.
+// SIGUSR2 are passed on to the children of the group.
 //
 // Processes that a child leaves behind become children of this process (PR_SET_CHILD_SUBREAPER).
 // They tell whose they are by the variable TROUPE_LIFE, which each child gets and they inherit; one

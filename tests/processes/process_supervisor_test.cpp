@@ -215,6 +215,22 @@ TEST_CASE("a child that does not hear is killed at its time, and at once by a se
   CHECK_FALSE(lives(std::stoi(s.read("left"))));
 }
 
+TEST_CASE("a signal of the user's is passed on to the children of the group alone") {
+  Supervised s;
+  ProcessSpec apart = s.shell("b", "touch b; exec tail -f /dev/null");
+  apart.own_group = true;
+  s.start({.children = {s.shell("a",
+                                "trap 'touch heard' USR1; touch a; while :; do sleep 0.01; "
+                                "done"),
+                        apart}});
+  s.wait_until([&] { return s.exists("a") && s.exists("b"); });
+  kill(s.pid, SIGUSR1);
+  s.wait_until([&] { return s.exists("heard"); });
+  kill(s.pid, SIGTERM);
+  CHECK(s.end() == 128 + SIGTERM);
+  CHECK(s.events() == "+a +b -b:0:15 -a:0:15 ");
+}
+
 TEST_CASE("a child of a closed terminal is asked to end, and not cut off") {
   Supervised s;
   ProcessSpec child =
