@@ -52,7 +52,38 @@ constexpr std::chrono::milliseconds kLookEvery{50};
 constexpr CommitNumber kAnyCommit = ~CommitNumber{0};
 constexpr std::size_t kMostOwnNote = std::size_t{60} << 10;  // the rest is the job's
 
-std::atomic<int> listening{0};  // jobs that listen to signals
+// Who is told of SIGINT and SIGTERM: all jobs of the program, in whatever order they begin and end.
+// The first one sets the handlers, and the last one sets those that were there before. Any thread.
+class StopListeners {
+ public:
+  void add() {
+    std::lock_guard lock(mutex_);
+    if (jobs_++ > 0) return;
+    forget_stop_signal();
+    old_term_ = listen(SIGTERM);
+    old_int_ = listen(SIGINT);
+  }
+  void remove() {
+    std::lock_guard lock(mutex_);
+    if (--jobs_ > 0) return;
+    std::signal(SIGTERM, old_term_);
+    std::signal(SIGINT, old_int_);
+  }
+
+ private:
+  using Handler = void (*)(int);
+  // One that is ignored, as SIGINT in the background of a script, stays so.
+  static Handler listen(int number) {
+    const Handler old = std::signal(number, on_stop_signal);
+    if (old == SIG_IGN) std::signal(number, SIG_IGN);
+    return old;
+  }
+
+  std::mutex mutex_;
+  int jobs_ = 0;
+  Handler old_term_ = SIG_DFL, old_int_ = SIG_DFL;
+};
+StopListeners stop_listeners;
 
 // A state above this is kept in files, and not in the memory of this process.
 constexpr std::uint64_t kMostInMemory = std::uint64_t{64} << 20;
@@ -202,8 +233,6 @@ struct Job::State {
   CommitNumber followed = 0;   // serve(): the commit that `position.step` stands for
   Clock::time_point began, kept_at;
   Clock::duration keeping_took{};
-  void (*old_term)(int) = SIG_DFL;
-  void (*old_int)(int) = SIG_DFL;
 
   State(Session& s, JobOptions o)
       : session(s),
@@ -370,23 +399,11 @@ Job::Job(Session& session, JobOptions options) {
   state_->begin_summaries();
   if (state_->resumed && !state_->options.quiet)
     TROUPE_LOG(info, "job", fmt::format("goes on after step {}, from '{}'", step(), checkpoint()));
-  if (!state_->options.signals) return;
-  if (listening++ == 0) forget_stop_signal();
-  // One that is ignored, as SIGINT in the background of a script, stays so.
-  const auto listen = [](int number) {
-    const auto old = std::signal(number, on_stop_signal);
-    if (old == SIG_IGN) std::signal(number, SIG_IGN);
-    return old;
-  };
-  state_->old_term = listen(SIGTERM);
-  state_->old_int = listen(SIGINT);
+  if (state_->options.signals) stop_listeners.add();
 }
 
 Job::~Job() {
-  if (!state_->options.signals) return;
-  std::signal(SIGTERM, state_->old_term);
-  std::signal(SIGINT, state_->old_int);
-  --listening;
+  if (state_->options.signals) stop_listeners.remove();
 }
 
 void Job::State::show() {

@@ -381,6 +381,29 @@ TEST_CASE("a signal ends all jobs of a program, and none that is over") {
   }
 }
 
+TEST_CASE("a signal ends a job that outlives one which began before it") {
+  const TemporaryDir dir;
+  const auto before = std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGTERM, before);
+  Counter a, b;
+  JobOptions options = in(dir.path("a"), 0);
+  options.signals = true;
+  auto first = std::make_unique<Job>(a.session, options);
+  options.dir = dir.path("b");
+  auto second = std::make_unique<Job>(b.session, options);
+  first.reset();
+  for (const JobStep& s : second->steps(9)) {
+    b.step.run({Tensor::scalar(0.f)}, s);
+    if (s.number() == 2) std::raise(SIGTERM);
+  }
+  CHECK(second->step() == 2);
+  CHECK(second->exit_code() == 128 + SIGTERM);
+  CHECK(second->checkpoint().ends_with("ckpt-2"));
+  second.reset();
+  const auto after = std::signal(SIGTERM, before);
+  CHECK((after == before));
+}
+
 TEST_CASE("a signal after the last step changes nothing, and one that is ignored stays so") {
   const TemporaryDir dir;
   const auto ignored = std::signal(SIGINT, SIG_IGN);
