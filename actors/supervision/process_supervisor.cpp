@@ -249,6 +249,7 @@ void ProcessSupervisor::reap() {
 }
 
 void ProcessSupervisor::bury(pid_t pid, const ChildEnd& end) {
+  not_ours_.erase(pid);  // its number may be given to one of ours
   for (Process& process : processes_) process.orphans.erase(pid);
   const auto it = std::find_if(processes_.begin(), processes_.end(),
                                [&](const Process& p) { return p.pid == pid; });

@@ -46,11 +46,16 @@ struct Supervised {
             .command = {"sh", "-c", "cd " + folder + "; " + script}};
   }
 
-  void start(ProcessSupervisor::Options options) {
+  // `before`: a script that a child of the process runs that was there before it supervises.
+  void start(ProcessSupervisor::Options options, const std::string& before = {}) {
     pid = fork();
     REQUIRE(pid >= 0);
     if (pid > 0) return;
     setpgid(0, 0);  // what a test sends to the group is not for the tests
+    if (!before.empty() && fork() == 0) {
+      execlp("sh", "sh", "-c", ("cd " + folder + "; " + before).c_str(), nullptr);
+      _exit(127);
+    }
     std::ofstream events(folder + "/events");
     options.told = [&](const ProcessSupervisor::Event& event) {
       using Kind = ProcessSupervisor::Event::Kind;
@@ -183,6 +188,33 @@ TEST_CASE("what a child lets go while it lives is not taken for what another one
   kill(s.pid, SIGTERM);
   CHECK(s.end() == 128 + SIGTERM);
   CHECK_FALSE(lives(of_b));
+}
+
+TEST_CASE(
+    "what a child leaves behind ends, also with the number of a child that was there before") {
+  Supervised s;
+  // As if the kernel had given all other numbers meanwhile.
+  const char* take =
+      "until [ -e gone ]; do sleep 0.01; done; p=$(cat number); i=0; "
+      "while [ $i -lt 100 ]; do i=$((i + 1)); "
+      "echo $((p - 1)) > /proc/sys/kernel/ns_last_pid || break; "
+      "setsid tail -f /dev/null & "
+      "[ $! = $p ] && touch taken && break; kill -KILL $!; done; kill -KILL $$";
+  s.start({.spec = {.intensity = 0}, .children = {s.shell("x", take)}, .orphans_within = 0ms},
+          "echo $$ > number; until [ -e go ]; do sleep 0.01; done");
+  s.wait_until([&] { return contains(s.read("number"), "\n") && contains(s.events(), "+x"); });
+  const pid_t number = std::stoi(s.read("number"));
+  std::ofstream(s.folder + "/go") << "";
+  s.wait_until([&] { return !fs::exists("/proc/" + std::to_string(number)); });
+  std::ofstream(s.folder + "/gone") << "";
+  CHECK(s.end() == 1);
+  if (!s.exists("taken")) {
+    MESSAGE("skipped: this process may not choose the numbers of others");
+    return;
+  }
+  const bool left = lives(number);
+  CHECK_FALSE(left);
+  if (left) kill(number, SIGKILL);
 }
 
 TEST_CASE("a child that does not hear is killed at its time, and at once by a second signal") {
