@@ -523,6 +523,13 @@ Status verify_checkpoint(const std::string& path, FileSystem& files) {
   return status.ok() ? status : status.in(in_checkpoint(path));
 }
 
+std::optional<Status> verify_listed(const CheckpointInfo& info, FileSystem& files) {
+  Status status = verify_checkpoint(info.path, files);
+  if (status.ok()) return status;
+  if (files.list(info.path).status().code() == Code::not_found) return std::nullopt;
+  return verify_checkpoint(info.path, files);  // it may have been replaced while it was read
+}
+
 Expected<CheckpointInfo> latest_checkpoint(const std::string& dir, FileSystem& files) {
   TROUPE_TRY(auto all, list_checkpoints(dir, files));
   std::string reasons;

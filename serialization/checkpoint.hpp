@@ -25,6 +25,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -148,6 +149,8 @@ Expected<std::vector<CheckpointInfo>> list_checkpoints(const std::string& dir,
 // Reads every byte and compares checksums. data_loss names the file that is missing, truncated or
 // changed; not_found if there is no checkpoint.
 Status verify_checkpoint(const std::string& path, FileSystem& files = disk());
+// The same for an entry of list_checkpoints(). nullopt: its writer has removed it since.
+std::optional<Status> verify_listed(const CheckpointInfo& info, FileSystem& files = disk());
 
 // The checkpoint of the highest step that verifies. Damaged ones are passed over; not_found, with
 // the reasons, if all are. One that cannot be read now (no permission, too many open files) or is

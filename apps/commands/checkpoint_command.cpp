@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/commands/command_line.hpp"
 #include "apps/commands/print.hpp"
@@ -15,12 +16,13 @@ int list(const std::string& directory, const Printing& printing) {
   if (!found.ok()) return report_error(found.status(), printing);
   nlohmann::json rows = nlohmann::json::array();
   bool damaged = false;
-  for (const auto& [step, path] : *found) {
-    Status status = verify_checkpoint(path);
-    damaged |= !status.ok();
-    rows.push_back({{"path", path}, {"step", step}, {"ok", status.ok()}});
-    if (!status.ok()) rows.back()["error"] = status.text();
-    if (!printing.json) print_out("{}  {}\n", path, status.ok() ? "ok" : status.text());
+  for (const CheckpointInfo& each : *found) {
+    const std::optional<Status> status = verify_listed(each);
+    if (!status) continue;
+    damaged |= !status->ok();
+    rows.push_back({{"path", each.path}, {"step", each.step}, {"ok", status->ok()}});
+    if (!status->ok()) rows.back()["error"] = status->text();
+    if (!printing.json) print_out("{}  {}\n", each.path, status->ok() ? "ok" : status->text());
   }
   if (printing.json)
     print_json(rows);

@@ -529,6 +529,41 @@ TEST_CASE("a checkpoint that somebody may go back to stays beside those that are
   CHECK(dir.names() == std::vector<std::string>{"ckpt-5", "ckpt-6"});
 }
 
+namespace {
+
+// Whose reader is overtaken: `meanwhile` is called when it opens the state of a resource.
+class OvertakenFiles : public FaultyFiles {
+ public:
+  using FaultyFiles::FaultyFiles;
+  std::function<void()> meanwhile;
+  Expected<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
+    if (meanwhile && path.ends_with(".state")) std::exchange(meanwhile, nullptr)();
+    return FaultyFiles::open(path);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a checkpoint that its writer removes or replaces while it is verified is not damaged") {
+  OvertakenFiles files(1);
+  const auto write = [&](const CheckpointData& data) {
+    REQUIRE(write_checkpoint("d", data, {.keep = 2}, files).ok());
+  };
+  write(data_of(1));
+  write(data_of(2));
+  const auto all = list_checkpoints("d", files).value();
+  REQUIRE(all.size() == 2);
+  files.meanwhile = [&] { write(data_of(3)); };
+  CHECK_FALSE(verify_listed(all[0], files).has_value());
+  CheckpointData other = data_of(4);
+  other.step = 2;
+  files.meanwhile = [&] { write(other); };
+  CHECK(verify_listed(all[1], files).value().ok());
+  CHECK(same_data(*read_checkpoint("d/ckpt-2", files), other));
+  files.bytes("d/ckpt-2/manifest.json").pop_back();
+  CHECK(verify_listed(all[1], files).value().code() == Code::data_loss);
+}
+
 TEST_CASE("a checkpoint that cannot be read now is not passed over for an older one") {
   Quiet quiet;
   TemporaryDir dir;
