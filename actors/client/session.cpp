@@ -285,10 +285,10 @@ Expected<std::vector<std::pair<std::string, Tensor>>> Session::try_variables() {
 struct PendingState::State {
   detail::Step step;
   detail::Run run;
-  std::set<std::string> variables;  // still to be written
-  WrittenState written;             // as far as known
-  bool whole = false;               // `written` is complete
-  CommitNumber resources_of = 0;    // the commit that these are of; 0: there are none
+  std::set<std::string> variables;                // still to be written
+  WrittenState written;                           // as far as known
+  bool whole = false;                             // `written` is complete
+  std::optional<CommitNumber> resources_of = {};  // the commit that these are of; none: no such
 };
 
 Expected<WrittenState> PendingState::try_get() {
@@ -308,7 +308,7 @@ Expected<WrittenState> PendingState::try_get() {
     }
   }
   if (!s.variables.empty()) return internal_error("no shard has '" + *s.variables.begin() + "'");
-  if (s.resources_of != 0 && result.place->committed != s.resources_of)
+  if (s.resources_of && result.place->committed != *s.resources_of)
     return aborted("another run committed while the state was taken");
   take_place(*result.place, s.written.state);
   s.whole = true;
@@ -362,11 +362,11 @@ Expected<PendingState> Session::start_state(const std::string& folder, const std
     s.step.feeds.push_back({feed.text(), DType::string, PartialShape{}});
   TROUPE_TRY(compile_first(s.step, compile_request));
   detail::start(s.step, {Tensor::scalar(folder), Tensor::scalar(token)}, {}, s.run);
-  if (s.resources_of == 0) return pending;
+  if (!s.resources_of) return pending;
   // The variables are of a commit up to this one: the same as the resources, unless other threads
   // of the program commit meanwhile.
   const CallResult now = ask(*core_, AskHomes{});
-  if (now.seen == s.resources_of) return pending;
+  if (now.seen == *s.resources_of) return pending;
   to_master(*core_, CancelRun{s.run.id, cancelled("the state is taken in another way")});
   (void)s.run.wait(/*spin=*/false);
   TROUPE_TRY(s.written.state, try_state());
