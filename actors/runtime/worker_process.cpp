@@ -175,6 +175,8 @@ Status run_waiting_worker(const WorkerProcessOptions& options, const OrphanOptio
       case OrphanWait::Next::end:
         return how;
       case OrphanWait::Next::anew:
+        // Which would not know that it was asked to end.
+        if (says_stop(orphan)) return cancelled("stopped when its master was lost");
         TROUPE_LOG(warning, "worker",
                    fmt::format("{}: waiting at most {} s for a master at {}", how.message(),
                                orphan.limit.count(), options.master.text()));

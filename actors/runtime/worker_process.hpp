@@ -50,7 +50,7 @@ Status run_worker(const WorkerProcessOptions& options);
 // How a worker waits for its master.
 struct OrphanOptions {
   std::chrono::seconds limit{0};  // 0: not at all
-  // Called while it waits; true ends it with cancelled.
+  // Called while it waits, and when its master is lost; true ends it with cancelled.
   std::function<bool()> stop = {};
   // What was read from standard input; provided there again when the program is restarted.
   std::string input = {};

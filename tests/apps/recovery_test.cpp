@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <memory>
 #include <set>
 
 #include "tests/actors/support/tcp_workers.hpp"
@@ -9,6 +10,7 @@
 #include "tests/apps/folder.hpp"
 #include "tests/apps/job_processes.hpp"
 #include "tests/apps/running_command.hpp"
+#include "tests/environment_variable.hpp"
 
 namespace fs = std::filesystem;
 using namespace troupe::test;
@@ -102,6 +104,23 @@ TEST_CASE("a signal ends a job that waits for a worker in the place of a lost on
   REQUIRE_MESSAGE(run.wait_for("waiting for workers"), run.output());
   run.signal(SIGTERM);
   CHECK_MESSAGE(run.end() == 128 + SIGTERM, run.output());
+}
+
+TEST_CASE("a worker of a launcher that was asked to end waits for no other master") {
+  const Apart apart;
+  const EnvironmentVariable tasks("SLURM_NTASKS", "2");
+  const auto task = [&](const char* number) {
+    const EnvironmentVariable rank("SLURM_PROCID", number);
+    return std::make_unique<RunningCommand>(
+        words_of("train mnist-softmax --examples 512 --steps 1000000 --threads 1 --quiet --cluster "
+                 "slurm --orphan-timeout 600" +
+                 apart.master));
+  };
+  const auto master = task("0"), worker = task("1");
+  REQUIRE(wait_until([&] { return !newest(apart.checkpoints).empty(); }));
+  worker->signal(SIGTERM);  // as to all of a job that is cancelled
+  master->signal(SIGKILL);
+  CHECK_MESSAGE(worker->end(std::chrono::seconds(60)) == 128 + SIGTERM, worker->output());
 }
 
 TEST_CASE("a job of other machines whose lost worker nobody replaces ends with 75 [slow]") {
