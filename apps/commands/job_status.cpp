@@ -15,13 +15,14 @@
 namespace troupe {
 namespace {
 
-// Seconds since the checkpoint was written; negative: there is none.
+// Seconds since the checkpoint was written, 0 if the clock was set back since; negative: there is
+// none.
 double age_of(const std::string& checkpoint) {
   std::error_code none;
   const auto written = std::filesystem::last_write_time(checkpoint, none);
   if (checkpoint.empty() || none) return -1;
-  return std::chrono::duration<double>(std::filesystem::file_time_type::clock::now() - written)
-      .count();
+  const std::chrono::duration<double> age = std::filesystem::file_time_type::clock::now() - written;
+  return std::max(age.count(), 0.0);
 }
 
 const char* words_of(const ProcessStat& stat) {

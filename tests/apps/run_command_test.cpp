@@ -322,6 +322,16 @@ TEST_CASE("a supervisor that is killed while it makes the secret of its workers 
   CHECK(text.size() == 64);
 }
 
+TEST_CASE("a checkpoint that was written before the clock was set back is there") {
+  Folder folder;
+  const std::string job = folder.path + "/job", made = job + "/checkpoints/ckpt-7";
+  REQUIRE(troupe_command("run --job " + job + " -- mkdir -p " + made).code == 0);
+  fs::last_write_time(made, fs::file_time_type::clock::now() + std::chrono::hours(1));
+  CHECK(troupe_command("status " + job + " --output json").json()["checkpoint"]["age_seconds"] ==
+        0);
+  CHECK(contains(troupe_command("status " + job).out, "step 7, 0.0 s old"));
+}
+
 TEST_CASE("lives that ended by their own word are no faults that come fast") {
   Folder folder;
   const std::string job = folder.path + "/job";
