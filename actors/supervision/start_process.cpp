@@ -14,8 +14,17 @@
 namespace troupe {
 namespace {
 
-// Which a command of ours ignores for itself.
-constexpr int kOurs[] = {SIGPIPE, SIGXFSZ};
+bool is_ignored(int number) {
+  struct sigaction action {};
+  return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+// Which a command of ours ignores for itself. Looked at before main(), so before that.
+struct OwnSignal {
+  int number;
+  bool ignored_before = is_ignored(number);
+};
+const OwnSignal kOurs[] = {{SIGPIPE}, {SIGXFSZ}};
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
   std::vector<char*> all;
@@ -58,7 +67,8 @@ Expected<pid_t> start_with_input(
     if (getppid() != here) _exit(1);
     if (options.own_group) setpgid(0, 0);
     if (input >= 0 && dup2(input, STDIN_FILENO) < 0) _exit(1);
-    for (int number : kOurs) signal(number, SIG_DFL);
+    for (const OwnSignal& each : kOurs)
+      if (!each.ignored_before) signal(each.number, SIG_DFL);
     if (options.no_hangup) signal(SIGHUP, SIG_IGN);
     sigprocmask(SIG_SETMASK, &none, nullptr);
     execvpe(argv[0], argv.data(), envp.data());

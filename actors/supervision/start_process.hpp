@@ -19,9 +19,9 @@ struct StartOptions {
 
 // Runs command[0], searched for as a shell does, with the rest as its arguments, the environment of
 // this process and these variables. It gets SIGTERM when the calling thread ends before it, and has
-// no signal blocked; SIGPIPE and SIGXFSZ are not ignored. Returns when it runs. not_found,
-// failed_precondition: it cannot be run. resource_exhausted: no room for another process. Any
-// thread.
+// no signal blocked; SIGPIPE and SIGXFSZ are ignored only if they were when the calling process was
+// started. Returns when it runs. not_found, failed_precondition: it cannot be run.
+// resource_exhausted: no room for another process. Any thread.
 //
 // REQUIRES: a command of at least one word.
 Expected<pid_t> start_process(const std::vector<std::string>& command,

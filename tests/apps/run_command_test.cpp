@@ -201,6 +201,15 @@ TEST_CASE("signals that are ignored at the start stay so, and its parent's child
   kill(other, SIGKILL);
 }
 
+TEST_CASE("a program ignores the signals of a broken pipe that were ignored at the start") {
+  Folder folder;  // as by systemd
+  const Ended ended = shell_command("trap '' PIPE; exec " + troupe_program() + " run --job " +
+                                    folder.path + "/job -- grep SigIgn /proc/self/status");
+  REQUIRE_MESSAGE(ended.code == 0, ended.err);
+  const std::uint64_t ignored = std::stoull(ended.out.substr(ended.out.find('\t')), nullptr, 16);
+  CHECK((ignored >> (SIGPIPE - 1) & 1) == 1);
+}
+
 TEST_CASE("a job whose folder is removed is not started again beside another") {
   Folder folder;
   const std::string job = folder.path + "/job";
