@@ -58,6 +58,7 @@ constexpr std::chrono::seconds kOverFaultWithin{10};
 
 // Callbacks are held back until the session is closed.
 Status end_session(SessionCore& core) {
+  core.closing = true;
   const detail::CallbacksHeld held(core.callbacks);
   std::unique_lock nobody_recovers(core.gate);
   {
@@ -82,7 +83,7 @@ Status end_session(SessionCore& core) {
     Runtime::abandon(std::move(old), core.residents != nullptr);
   if (core.residents) core.residents->forget(core.resident);
   core.durable.ended(session_closed());
-  if (core.calls->fault().ok() && core.failed.ok())
+  if (core.calls->fault().ok())  // and it has not ended by itself, which was told
     core.watchers->tell({SessionEvent::Kind::ended, core.committed, ok_status()});
   return status;
 }

@@ -385,8 +385,8 @@ class Session {
   // recorded.
   Expected<Timeline> try_stop_trace();
 
-  // Cancels all runs, waits for them, and ends the runtime. Idempotent. Other methods called later
-  // fail with failed_precondition.
+  // Cancels all runs, waits for them, and ends the runtime. A session that replaces a lost worker
+  // gives that up. Idempotent. Other methods called later fail with failed_precondition.
   Status try_close();
   void close() { throw_if_error(try_close()); }
 

@@ -36,7 +36,7 @@ Status renew(SessionCore& core, const Status& why) {
   Cluster cluster = core.cluster;
   cluster.stop = [&core, first = core.cluster.stop, second = core.stop_waiting] {
     const AsksWhetherToStop here(core);
-    return (first && first()) || (second && second());
+    return core.closing || (first && first()) || (second && second());
   };
   TROUPE_TRY(auto fresh, Runtime::start(cluster, core.system, std::move(hooks)));
   {
@@ -68,6 +68,7 @@ Status go_on(const std::shared_ptr<SessionCore>& core, const Status& why) {
     TROUPE_TRY(ask(*core, AskPlace{core->id, nullptr}).status);  // before writing
   }
   for (const RunLog::Done& each : done) {
+    if (core->closing) return cancelled("the session is being closed");
     const RunLog::Outcome outcome = each.again();
     if (outcome == each.outcome) continue;
     if (outcome.code == Code::unavailable) return unavailable("another part was lost meanwhile");
@@ -89,6 +90,7 @@ Status recover(const std::shared_ptr<SessionCore>& core, std::uint64_t lost, con
         fmt::format("{}; the session could not go on: {}", why.message(), status.text());
     return status.code() == Code::cancelled ? cancelled(text) : unavailable(text);
   };
+  if (core->closing) return cannot(cancelled("the session is being closed"));
   if (Status whole = core->log.whole(); !whole.ok()) return cannot(whole);
   if (Status there = graph_there(*core); !there.ok()) return cannot(there);
   if (Status whole = graph_is_whole(*core); !whole.ok()) return cannot(whole);  // a later call can
@@ -111,7 +113,8 @@ Status recover(const std::shared_ptr<SessionCore>& core, std::uint64_t lost, con
   // A partly restored state must not be used.
   core->failed = cannot(status);
   end_runtime(*core, core->failed);
-  core->watchers->tell({SessionEvent::Kind::ended, core->committed, core->failed});
+  if (!core->closing)  // which is the end that is told
+    core->watchers->tell({SessionEvent::Kind::ended, core->committed, core->failed});
   return core->failed;
 }
 

@@ -66,8 +66,9 @@ struct SessionCore {
   std::uint64_t id = 0;
   std::atomic<CommitNumber> committed{0};
   std::atomic<bool> closed{false};
-  std::shared_mutex sending;  // shared: sends to the master; exclusive: ends the runtime
-  std::mutex mutex;           // guards what follows, for compiling and closing, never for a run
+  std::atomic<bool> closing{false};  // or somebody waits to close it: it goes on from no loss
+  std::shared_mutex sending;         // shared: sends to the master; exclusive: ends the runtime
+  std::mutex mutex;  // guards what follows, for compiling and closing, never for a run
   ShippedGraph shipping;
   Shipped shipped;
   std::map<std::string, CompileRequest> assignments;  // by the variables' names, dtypes and shapes

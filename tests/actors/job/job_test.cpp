@@ -742,6 +742,38 @@ TEST_CASE("a reset that comes after a worker was lost is done where the session 
   CHECK(look.start().get()[0].item<float>() == 1);
 }
 
+TEST_CASE("a session that waits for workers in the place of lost ones can be closed") {
+  const TemporaryDir dir;
+  const std::string program = dir.path("program");
+  fs::create_symlink(fs::read_symlink("/proc/self/exe"), program);
+  Graph g;
+  const Variable v = variable(g, "v", 1.f);
+  std::atomic<bool> waits{false};
+  Cluster cluster = one_thread();
+  cluster.workers = 1;
+  cluster.worker_program = program;
+  cluster.stop = [&] {  // asked while it waits for workers
+    waits = true;
+    return false;
+  };
+  Session s(g, cluster);
+  const CompiledStep look = s.compile({v.value()});
+  s.init();
+  s.keep();
+  // Whoever is started from now on does not join.
+  fs::remove(program);
+  std::ofstream(program) << "#!/bin/sh\nexec tail -f /dev/null\n";
+  fs::permissions(program, fs::perms::owner_all);
+  waits = false;
+  for (pid_t worker : processes_of(getpid())) kill(worker, SIGKILL);
+  Status run;
+  std::thread runs([&] { run = look.try_run().status(); });
+  CHECK(wait_until([&] { return waits.load(); }));
+  s.close();
+  runs.join();
+  says(run, Code::cancelled, "could not go on: ");
+}
+
 TEST_CASE(
     "a service whose large state is in its checkpoints keeps it again, though it commits nothing") {
   const TemporaryDir dir;
