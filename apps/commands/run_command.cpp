@@ -325,6 +325,10 @@ Expected<KeptWorkers> workers_of(const RunWords& words) {
     TROUPE_TRY(const Endpoint at, parse_endpoint(words.listen));
     if (at.port == 0) return invalid_argument("--listen wants a port that workers know, not 0");
   }
+  if (words.secret_file == "-")
+    return invalid_argument(
+        "--secret-file wants a file, not standard input: the program and each worker read it, in "
+        "each of their lives");
   if (!words.secret_file.empty()) TROUPE_TRY(read_secret(words.secret_file).status());
   workers.ssh.clear();
   for (std::size_t at = 0; at < words.ssh.size();) {

@@ -315,6 +315,16 @@ TEST_CASE("the socket of a process that has another number here is left to it") 
   CHECK_FALSE(fs::exists(path + std::to_string(gone)));
 }
 
+TEST_CASE("a secret that only one process could read is refused before any is started") {
+  Folder folder;
+  const Ended ended =
+      shell_command("echo sixteen bytes at least | " + troupe_program() +
+                    " run --workers 1 --secret-file - --job " + folder.path + "/job -- true");
+  CHECK(ended.code == 2);
+  CHECK_MESSAGE(contains(ended.err, "--secret-file wants a file"), ended.err);
+  CHECK_FALSE(fs::exists(folder.path + "/job"));
+}
+
 TEST_CASE("a supervisor that is killed while it makes the secret of its workers makes another") {
   Folder folder;
   const std::string job = folder.path + "/job", run = "run --job " + job + " --workers 1 -- ";
