@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 
@@ -21,6 +22,7 @@
 #include "actors/runtime/worker_shell.hpp"
 #include "core/log.hpp"
 #include "core/number.hpp"
+#include "core/stop_signal.hpp"
 #include "core/threads.hpp"
 #include "devices/cuda/settings.hpp"
 #include "ops/isa.hpp"
@@ -225,13 +227,25 @@ Expected<WorkerProcessOptions> worker_of(const Cluster& cluster) {
   return options;
 }
 
+// Unless the program has a handler of its own.
+void hear_stop_signals() {
+  for (const int number : {SIGTERM, SIGINT})
+    if (const auto old = std::signal(number, on_stop_signal); old != SIG_DFL)
+      std::signal(number, old);
+}
+
 }  // namespace
 
+// A launcher asks all processes of a job to end. The master does so in order, and needs its workers
+// for the last checkpoint.
 Status become_worker_of(const Cluster& cluster) {
   TROUPE_TRY(WorkerProcessOptions options, worker_of(cluster));
-  const Status status = run_waiting_worker(options, {cluster.orphan_timeout, cluster.stop});
-  if (status.code() == Code::cancelled && says_stop({cluster.orphan_timeout, cluster.stop}))
-    return status;
+  hear_stop_signals();
+  const OrphanOptions orphan = {cluster.orphan_timeout, [&cluster] {
+                                  return stop_signal() != 0 || (cluster.stop && cluster.stop());
+                                }};
+  const Status status = run_waiting_worker(options, orphan);
+  if (status.code() == Code::cancelled && says_stop(orphan)) return status;
   if (!status.ok()) TROUPE_LOG(error, "worker", status.text());
   std::fflush(nullptr);
   _exit(worker_exit_code(status));

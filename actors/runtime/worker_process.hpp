@@ -64,8 +64,9 @@ Status run_waiting_worker(const WorkerProcessOptions& options, const OrphanOptio
 Expected<Endpoint> listen_towards(const Endpoint& to);
 
 struct Cluster;
-// For a cluster with Cluster::join: works for that master, then ends the process. Returns only if
-// the description is wrong, or Cluster::stop returns true.
+// For a cluster with Cluster::join: works for that master, then ends the process. SIGTERM and
+// SIGINT end it only when it has no master, unless the program handles them. Returns only if the
+// description is wrong, or, without a master, after such a signal or if Cluster::stop returns true.
 Status become_worker_of(const Cluster& cluster);
 
 // Exit code of a process that ended because another one was lost: running it again may help.

@@ -106,6 +106,30 @@ TEST_CASE("a signal ends a job that waits for a worker in the place of a lost on
   CHECK_MESSAGE(run.end() == 128 + SIGTERM, run.output());
 }
 
+TEST_CASE("the tasks of a launcher that are all asked to end leave a last checkpoint") {
+  const Apart apart;
+  const std::string job = apart.folder.path + "/job";
+  const EnvironmentVariable tasks("SLURM_NTASKS", "2");
+  const auto task = [&](const std::string& number) {
+    const EnvironmentVariable rank("SLURM_PROCID", number);
+    return std::make_unique<RunningCommand>(words_of(
+        "run --quiet --job " + job + number + " -- " + build_dir() +
+        "/bin/subject rests --threads 1 --quiet --cluster slurm --listen " + apart.at +
+        " --secret-file " + apart.secret + " --job-dir " + job + " --checkpoint-every 1000000000"));
+  };
+  const auto master = task("0"), worker = task("1");
+  REQUIRE(wait_until([&] {
+    const auto now = troupe_command("status " + job + "0 --output json").json();
+    return now.is_object() && now.value("step", 0) > 0;
+  }));
+  CHECK(newest(job).empty());
+  worker->signal(SIGTERM);
+  master->signal(SIGTERM);
+  CHECK_MESSAGE(master->end() == 128 + SIGTERM, master->output());
+  CHECK_MESSAGE(worker->end() == 0, worker->output());
+  CHECK_FALSE(newest(job).empty());
+}
+
 TEST_CASE("a worker of a launcher that was asked to end waits for no other master") {
   const Apart apart;
   const EnvironmentVariable tasks("SLURM_NTASKS", "2");
