@@ -38,11 +38,14 @@ void put_pixels(const DecodedImage& picture, const data::ImageOptions& options, 
     return;
   }
   const std::vector<float> resized = resize_picture(picture, area, height, width);
-  for (std::size_t i = 0; i < resized.size(); ++i)
-    if (floats)
-      static_cast<float*>(pixels)[i] = std::clamp(resized[i] * (1.0f / 255), 0.0f, 1.0f);
-    else
-      static_cast<std::uint8_t*>(pixels)[i] = to_byte(resized[i]);
+  if (floats) {
+    float* const to = static_cast<float*>(pixels);
+    for (std::size_t i = 0; i < resized.size(); ++i)
+      to[i] = std::clamp(resized[i] * (1.0f / 255), 0.0f, 1.0f);
+  } else {
+    std::uint8_t* const to = static_cast<std::uint8_t*>(pixels);
+    for (std::size_t i = 0; i < resized.size(); ++i) to[i] = to_byte(resized[i]);
+  }
 }
 
 // Memory in `picture`, which gets the size.
