@@ -61,7 +61,8 @@ class MapPass final : public Pass {
   bool goes_on_ = false;
 };
 
-// Computes examples ahead of requests, as many as there are threads.
+// Computes examples ahead of requests: some for each thread, so that all have work while whoever
+// asks makes a batch.
 class ParallelMapPass final : public Pass {
  public:
   ParallelMapPass(std::unique_ptr<Pass> input, const ExampleFunction& function, WorkPool& pool,
@@ -131,7 +132,7 @@ class ParallelMapPass final : public Pass {
   };
 
   void fill() {
-    while (!ended_ && ahead_.size() < parallel_) {
+    while (!ended_ && ahead_.size() < kForEach * parallel_) {
       auto example = input_->next();
       if (!example.ok()) {
         ++place_;
@@ -161,6 +162,8 @@ class ParallelMapPass final : public Pass {
     pool_.submit(one.call);
     return one;
   }
+
+  static constexpr std::size_t kForEach = 4;
 
   std::unique_ptr<Pass> input_;
   const ExampleFunction& function_;  // the stage's
