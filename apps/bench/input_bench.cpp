@@ -2,6 +2,7 @@
 // those of peers on the same files.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <span>
+#include <thread>
 
 #include "actors/resources/dataset_actor.hpp"
 #include "apps/bench/jpeg_file.hpp"
@@ -53,6 +55,22 @@ class Scratch {
  private:
   std::string path_;
 };
+
+// Until the batches ahead of a pipeline are made: others are measured next.
+void settle() {
+  const auto used = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return std::chrono::seconds(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           std::chrono::microseconds(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+  };
+  for (auto before = used() - std::chrono::seconds(1);;) {
+    const auto now = used();
+    if (now - before < std::chrono::milliseconds(5)) return;
+    before = now;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
 
 Expected<double> seconds_of(FunctionRef<Status()> call) {
   const Clock::time_point begin = Clock::now();
@@ -275,6 +293,7 @@ Expected<BenchRow> time_pipeline(const std::string& name, const Kind& kind,
   for (int round = 0; round < options.rounds; ++round) {
     TROUPE_TRY(const double seconds, seconds_of(take));
     ours.push_back(1e6 * seconds / examples);
+    settle();
     TROUPE_TRY(peers.take(0));
   }
   BenchRow row{name, 0, kind.unit};

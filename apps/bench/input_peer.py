@@ -9,8 +9,8 @@ usage: input_peer.py LIBRARY KIND FOLDER THREADS MODE
        MODE: of torch "alone" (the process itself) or "workers" (THREADS processes); of tensorflow
              "map"
 prints a line of JSON when it is ready: {"version": ..., "units": examples of a step}, and one for
-each line of its input: {"ms": of a step, "p99": the same}. A step is many batches, so that what was
-made before the clock started matters little.
+each line of its input: {"ms": of a step, "p99": the same}. A step is many batches, of which two may
+be made before the clock starts.
 
 Nothing is shuffled. Each reads as its documentation tells to: pictures by Pillow, which has no
 other way to a JPEG file than libjpeg-turbo, messages of TFRecord files by a reader of ours, since
@@ -71,8 +71,8 @@ def torch_batches(kind, folder, threads, mode):
     torch.set_num_threads(threads)
     workers = threads if mode == "workers" else 0
     options = dict(num_workers=workers)
-    if workers:
-        options.update(prefetch_factor=4, persistent_workers=True)
+    if workers:  # two batches ahead, as the others
+        options.update(prefetch_factor=max(1, 2 // workers), persistent_workers=True)
 
     class Images(torch.utils.data.Dataset):
         def __init__(self):
@@ -154,6 +154,28 @@ def tensorflow_batches(kind, folder, threads, _mode):
     return tf.__version__, iter(data.prefetch(2).with_options(options))
 
 
+def seconds_used(process):
+    """Of processors, by a process and those below it."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        for task in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{task}/children") as file:
+                used += sum(seconds_used(child) for child in file.read().split())
+        return used
+    except OSError:  # it has ended
+        return 0.0
+
+
+def settle():
+    """Until the batches ahead are made: others are measured next."""
+    before = -1.0
+    while (used := seconds_used(os.getpid())) - before > 0.011:
+        before = used
+        time.sleep(0.05)
+
+
 def main():
     library, kind, folder, threads, mode = sys.argv[1:]
     make = {"torch": torch_batches, "tensorflow": tensorflow_batches}[library]
@@ -165,11 +187,13 @@ def main():
             next(batches)
 
     take()
+    settle()
     peer.say({"version": version, "units": batch * step})
     for _ in sys.stdin:
         begin = time.perf_counter()
         take()
         ms = 1e3 * (time.perf_counter() - begin)
+        settle()
         peer.say({"ms": ms, "p99": ms})
 
 
