@@ -43,7 +43,7 @@ supervised() {
 }
 newest() { jq -r .tensors_sha256 "$1"/"$(ls "$1" | grep '^ckpt-' | sort -V | tail -n 1)"/manifest.json; }
 
-train=(train mnist-conv --cluster local:3 --replicas 3 --threads 1 --steps "${STEPS:-400}" --output json)
+train=(train mnist-conv --cluster local:3 --replicas 3 --threads 1 --steps "${STEPS:-600}" --output json)
 "$TROUPE" "${train[@]}" >"$scratch/whole"
 supervised conv 3 6 100000 "$TROUPE" "${train[@]}"
 expect "conv: at least $least kills" at_least "$kills" "$least"
