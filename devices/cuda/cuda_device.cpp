@@ -311,6 +311,7 @@ void Cuda::shut_down() {
   streams_.stopping = true;
   lock.unlock();
   streams_.changed.notify_all();
+  for (CudaStream* stream : streams_.all) stream->end();
   // Before the stream that their handles know.
   attentions_.reset();
   convolutions_.reset();

@@ -41,8 +41,12 @@ CudaStream::CudaStream(Streams& streams, StreamHandle handle, std::string line)
   streams_.all.push_back(this);
 }
 
+void CudaStream::end() {
+  if (thread_.joinable()) thread_.join();
+}
+
 CudaStream::~CudaStream() {
-  thread_.join();
+  end();
   context_.enter();
   for (const Timed& timed : timed_) times_.insert(times_.end(), {timed.begin, timed.end});
   timed_.clear();

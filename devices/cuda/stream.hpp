@@ -61,7 +61,9 @@ class CudaStream final : public Stream {
   // A stream without priority, that never waits for the legacy stream. `line` names its line of
   // timelines.
   static Expected<std::unique_ptr<CudaStream>> make(Streams& streams, std::string line);
-  ~CudaStream() override;  // after streams.stopping
+  ~CudaStream() override;  // after streams.stopping, and end() of all streams
+  // Its thread looks at all streams, also after those have failed.
+  void end();
 
   std::uint32_t id() const override { return id_; }
   Ticket mark() override;
