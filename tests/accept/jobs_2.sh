@@ -43,7 +43,7 @@ supervised() {
 }
 newest() { jq -r .tensors_sha256 "$1"/"$(ls "$1" | grep '^ckpt-' | sort -V | tail -n 1)"/manifest.json; }
 
-train=(train mnist-conv --cluster local:3 --replicas 3 --threads 1 --steps "${STEPS:-600}" --output json)
+train=(train mnist-conv --cluster local:3 --replicas 3 --threads 1 --steps "${STEPS:-900}" --output json)
 "$TROUPE" "${train[@]}" >"$scratch/whole"
 supervised conv 3 6 100000 "$TROUPE" "${train[@]}"
 expect "conv: at least $least kills" at_least "$kills" "$least"
@@ -56,7 +56,7 @@ expect "conv: the same bits" \
 # often as a supervisor gives up at.
 mnist=$(dirname "$TROUPE")/examples/mnist
 "$mnist" --threads 1 --job-dir "$scratch/mnist-whole" >"$scratch/mnist-whole.out"
-supervised mnist 0.7 2 6 "$mnist" --threads 1 --cluster local:2
+supervised mnist 0.3 1 6 "$mnist" --threads 1 --cluster local:2
 expect "mnist: at least once killed" at_least "$kills" 1
 expect "mnist: the same bits" \
   same "$(newest "$scratch/mnist-whole")" "$(newest "$scratch/mnist/checkpoints")"
