@@ -6,10 +6,11 @@
 
 namespace troupe {
 
-// Whether the device has failed, as `status` may show. Others, such as that of an attempt that was
-// called off, do not ask the driver.
+// Whether the device has failed, as `status` may show: data_loss is that of a commit that cannot be
+// applied. Others, such as that of an attempt that was called off, do not ask the driver.
 inline bool shows_failure(const Status& status, const Device& device) {
-  const bool may = status.code() == Code::internal || status.code() == Code::resource_exhausted;
+  const bool may = status.code() == Code::internal || status.code() == Code::resource_exhausted ||
+                   status.code() == Code::data_loss;
   return may && !device.failure().ok();
 }
 
