@@ -9,6 +9,7 @@
 #include "ops/api/node.hpp"
 #include "ops/api/operators.hpp"
 #include "ops/detail/extent.hpp"
+#include "ops/detail/fail_unless.hpp"
 #include "ops/detail/wide.hpp"
 
 namespace troupe {
@@ -70,9 +71,8 @@ Output boolean_mask(Output x, Output mask, Site site) {
     const std::vector<std::int64_t> begin{0}, dimensions{part.rank()};
     const Output first = slice(shape(x, {}, site), begin, dimensions, site);
     const Output alike = all(equal(first, shape(mask, {}, site), site), {}, site);
-    const auto behind = x.graph().with_control(
-        {assert_(alike, {.message = "boolean_mask: mask is not the first dimensions of x"}, site)});
-    mask = identity(mask, site);
+    detail::fail_unless(alike, "boolean_mask: mask is not the first dimensions of x", {&mask},
+                        site);
   }
   return gather_nd(x, where(mask, site), std::move(site));
 }

@@ -9,6 +9,7 @@
 #include "ops/api/constant.hpp"
 #include "ops/api/math.hpp"
 #include "ops/api/node.hpp"
+#include "ops/detail/fail_unless.hpp"
 
 namespace troupe {
 namespace {
@@ -206,8 +207,7 @@ class Einsum {
     const Output alike = all(equal(lengths_in(a), lengths_in(b), site_), {}, site_);
     const std::string message =
         fmt::format("einsum '{}': a letter is not as long in one operand as in another", equation_);
-    const auto behind = a.value.graph().with_control({assert_(alike, {.message = message}, site_)});
-    for (Term* term : {&a, &b}) term->value = identity(term->value, site_);
+    detail::fail_unless(alike, message, {&a.value, &b.value}, site_);
   }
 
   // Of terms 0 to `next` - 1, of which the last is b.

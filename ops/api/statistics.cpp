@@ -8,6 +8,7 @@
 #include "ops/api/math.hpp"
 #include "ops/api/node.hpp"
 #include "ops/detail/extent.hpp"
+#include "ops/detail/fail_unless.hpp"
 #include "ops/detail/wide.hpp"
 
 namespace troupe {
@@ -134,10 +135,7 @@ Output cdist(Output a, Output b, double order, Site site) {
   if (!of_row.known() || !of_other.known()) {
     const Output alike = equal(detail::extent(a, of_a.rank() - 1, site),
                                detail::extent(b, of_b.rank() - 1, site), site);
-    const auto behind = a.graph().with_control(
-        {assert_(alike, {.message = "cdist: the rows of a and b differ in size"}, site)});
-    a = identity(a, site);
-    b = identity(b, site);
+    detail::fail_unless(alike, "cdist: the rows of a and b differ in size", {&a, &b}, site);
   }
   const Output rows = expand_dims(wide(a, site), -2, site);
   const Output columns = expand_dims(wide(b, site), -3, site);
