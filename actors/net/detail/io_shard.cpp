@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <span>
 
 #include "actors/net/detail/look_out.hpp"
 #include "core/no_signals.hpp"
@@ -33,6 +34,24 @@ struct OwnState {
   IoShard::Clock::time_point next_tick;
 };
 thread_local OwnState t_own;
+
+// As epoll_wait(), for events that come while it pays to look out for them.
+int soon(int epoll, std::span<epoll_event> events, LookOut& look_out) {
+  auto now = IoShard::Clock::now();
+  if (!look_out.pays(now)) return 0;
+  const auto until = now + kLookOut;
+  bool goes_on = true;
+  int n = 0;
+  while ((n = epoll_wait(epoll, events.data(), int(events.size()), 0)) == 0 && goes_on &&
+         now < until) {
+    const auto left = now;
+    sched_yield();
+    now = IoShard::Clock::now();
+    goes_on = look_out.goes_on(left, now);
+  }
+  if (goes_on) look_out.was_undisturbed(now);
+  return n;
+}
 
 }  // namespace
 
@@ -192,19 +211,7 @@ void IoShard::loop() {
   bool served = false;
   LookOut look_out;
   for (;;) {
-    int n = 0;
-    if (auto now = Clock::now(); served && look_out.pays(now)) {
-      const auto until = now + kLookOut;
-      bool goes_on = true;
-      while ((n = epoll_wait(epoll_.get(), events.data(), most, 0)) == 0 && goes_on &&
-             now < until) {
-        const auto left = Clock::now();
-        sched_yield();
-        now = Clock::now();
-        goes_on = look_out.goes_on(left, now);
-      }
-      if (goes_on) look_out.was_undisturbed(now);
-    }
+    int n = served ? soon(epoll_.get(), std::span(events).first(std::size_t(most)), look_out) : 0;
     if (n == 0) n = epoll_wait(epoll_.get(), events.data(), most, patience());
     served = n > 0;
     for (int i = 0; i < n; ++i) {
