@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tests/devices/conformance.hpp"
+#include "tests/devices/update_order.hpp"
 
 using namespace troupe;
 using conformance::cpu_of;
@@ -208,20 +209,8 @@ TEST_CASE("a lane that is free helps with an update") {
 }
 
 TEST_CASE("a lane runs updates before bursts that were launched earlier, each in their order") {
-  auto device = cpu_of(1);
-  Device& lane = *device;
-  std::vector<std::string> order;
-  const auto note = [&](const char* what) {
-    return [&order, what](Lanes&) { order.push_back(what); };
-  };
-  lane.launch([&](Lanes&) {
-    lane.launch(note("burst 1"));
-    lane.launch_update(note("update 1"));
-    lane.launch(note("burst 2"));
-    lane.launch_update(note("update 2"));
-  });
-  device.reset();
-  CHECK(order == std::vector<std::string>{"update 1", "update 2", "burst 1", "burst 2"});
+  CHECK(test::order_of_updates(cpu_of(1)) ==
+        std::vector<std::string>{"update 1", "update 2", "burst 1", "burst 2"});
 }
 
 TEST_CASE("updates see the start hook, and the floating-point environment of a lane") {

@@ -12,6 +12,7 @@
 #include "tests/contains.hpp"
 #include "tests/devices/conformance.hpp"
 #include "tests/devices/touch.hpp"
+#include "tests/devices/update_order.hpp"
 
 using namespace troupe;
 using namespace troupe::conformance;
@@ -229,19 +230,8 @@ TEST_CASE("CUDA: updates of variables start before bursts that were launched ear
   CudaOptions options;
   options.lanes = 1;
   auto device = test::make_cuda_on_fake(device_name("cuda"), "", options).value();
-  Device& lane = *device;
-  std::vector<std::string> order;
-  const auto note = [&](const char* what) {
-    return [&order, what](Lanes&) { order.push_back(what); };
-  };
-  lane.launch([&](Lanes&) {
-    lane.launch(note("burst 1"));
-    lane.launch_update(note("update 1"));
-    lane.launch(note("burst 2"));
-    lane.launch_update(note("update 2"));
-  });
-  device.reset();
-  CHECK(order == std::vector<std::string>{"update 1", "update 2", "burst 1", "burst 2"});
+  CHECK(test::order_of_updates(std::move(device)) ==
+        std::vector<std::string>{"update 1", "update 2", "burst 1", "burst 2"});
 }
 
 TEST_CASE("CUDA: memory that is not pinned is copied through memory that is") {
