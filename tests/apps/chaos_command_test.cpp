@@ -137,7 +137,10 @@ TEST_CASE("chaos refuses what it does not know, and programs that fail by themse
   CHECK(troupe_command("chaos --soak 1m --trials 3 -- true").code == 2);
   CHECK(troupe_command("chaos --every 1s -- true").code == 2);
   CHECK(troupe_command("chaos --soak 1m --faults crash-loop -- true").code == 2);
-  const Ended fails = troupe_command("chaos --trials 1 -- sh -c 'echo no such luck >&2; exit 3'");
+  // A folder of what went wrong is kept.
+  Folder folder;
+  const Ended fails = troupe_command("chaos --trials 1 --folder " + folder.path +
+                                     " -- sh -c 'echo no such luck >&2; exit 3'");
   CHECK(fails.code == 1);
   CHECK_MESSAGE(contains(fails.err, "ends with code 3"), fails.err);
   CHECK(contains(fails.err, "no such luck"));
