@@ -17,18 +17,20 @@ Status along_one_axis(InferenceContext& c) {
   return same_shape(c);
 }
 
-// A walk along one dimension: walk(first, last, n, forward) gets what columns are walked together,
-// in `n` steps of `row` elements. Lanes share the lines, each of which is one lane's.
+// A walk along one dimension: several lines at a time, as each waits for its own last step. Lanes
+// share the lines, each of which is one lane's.
 struct Walk {
-  static constexpr std::int64_t kColumns = 256;
+  static constexpr std::int64_t kColumns = 256, kRows = 8;
   RowBlocks blocks;
   bool reverse;
 
-  // begin(columns), then step(columns, element offset of the step) for each step in order.
+  // begin(state, lines), then step(state, lines, at, apart) for each step in order: where the first
+  // line's element is, and how far apart those of the lines are.
   template <class State, class Begin, class Step>
   void run(const KernelContext& ctx, Begin begin, Step step) const {
     const std::int64_t n = blocks.size, row = blocks.row;
     if (row == 0 || n == 0) return;
+    if (row == 1) return run_rows<State>(ctx, begin, step);
     const Chunks columns = Chunks::of_step(row, kColumns);
     const Chunks outer = row_chunks(blocks.outer, n * std::min(row, kColumns));
     if (outer.count == 0) return;
@@ -39,7 +41,33 @@ struct Walk {
         begin(state, r.size());
         for (std::int64_t i = 0; i < n; ++i) {
           const std::int64_t at = reverse ? n - 1 - i : i;
-          step(state, r.size(), (b * n + at) * row + r.begin);
+          step(state, r.size(), (b * n + at) * row + r.begin, kNeighbours);
+        }
+      }
+    });
+  }
+
+ private:
+  static constexpr std::integral_constant<std::int64_t, 1> kNeighbours{};
+
+  template <class State, class Begin, class Step>
+  void run_rows(const KernelContext& ctx, Begin begin, Step step) const {
+    const std::int64_t n = blocks.size;
+    const Chunks rows = row_chunks(blocks.outer, n);
+    if (rows.count == 0) return;
+    ctx.parallel(rows.count, [&](std::int64_t c) {
+      const Range r = rows[c];
+      State state[kRows];
+      for (std::int64_t b = r.begin; b < r.end && !ctx.cancelled(); b += kRows) {
+        const std::int64_t lines = std::min(kRows, r.end - b);
+        begin(state, lines);
+        for (std::int64_t i = 0; i < n; ++i) {
+          const std::int64_t at = b * n + (reverse ? n - 1 - i : i);
+          // Of a number that the compiler knows.
+          if (lines == kRows)
+            step(state, kRows, at, n);
+          else
+            step(state, lines, at, n);
         }
       }
     });
@@ -74,11 +102,11 @@ struct Cumulative {
       T* out = y.mutable_data<T>();
       Walk{RowBlocks(shape, along), reverse}.run<C>(
           ctx, [](C* so_far, std::int64_t n) { std::fill_n(so_far, n, C(Product ? 1 : 0)); },
-          [in, out, before = exclusive](C* so_far, std::int64_t n, std::int64_t at) {
+          [in, out, before = exclusive](C* so_far, std::int64_t n, std::int64_t at, auto apart) {
             each(n, [=](std::int64_t k) {
-              const C old = so_far[k], x = C(in[at + k]);
+              const C old = so_far[k], x = C(in[at + k * apart]);
               so_far[k] = Product ? old * x : old + x;
-              out[at + k] = T(before ? old : so_far[k]);
+              out[at + k * apart] = T(before ? old : so_far[k]);
             });
           });
       ctx.set_output(0, std::move(y));
@@ -110,12 +138,13 @@ struct LinearRecurrence final : Kernel {
           std::fill_n(s, n, State{C(0), C(0)});
         },
         [a = a.data<T>(), b = b.data<T>(), out, late = behind](State* s, std::int64_t n,
-                                                               std::int64_t at) {
+                                                               std::int64_t at, auto apart) {
           for (std::int64_t k = 0; k < n; ++k) {
-            const C mine = C(a[at + k]), factor = late ? s[k].a : mine;
+            const std::int64_t e = at + k * apart;
+            const C mine = C(a[e]), factor = late ? s[k].a : mine;
             // A factor of 0 begins anew, whatever was before: an infinity, too.
-            s[k] = {factor == 0 ? C(b[at + k]) : C(b[at + k]) + factor * s[k].y, mine};
-            out[at + k] = T(s[k].y);
+            s[k] = {factor == 0 ? C(b[e]) : C(b[e]) + factor * s[k].y, mine};
+            out[e] = T(s[k].y);
           }
         });
     ctx.set_output(0, std::move(y));

@@ -34,6 +34,11 @@ const AddCases cumulatives([] {
         }
         rows.push_back({.op = op, .inputs = {any({70'001}, 0.999, 1.001)}, .attrs = how});
         rows.push_back({.op = op, .inputs = {any({99, 701})}, .attrs = how});
+        AttrMap rows_of = how;  // more of them than are walked together
+        rows_of.emplace("axis", -1);
+        rows.push_back({.op = op, .inputs = {any({19, 70}, 0.9, 1.1)}, .attrs = rows_of});
+        rows.push_back(
+            {.op = op, .inputs = {any({2, 11, 3})}, .attrs = rows_of, .differentiate = {0}});
         rows.push_back({.op = op, .inputs = {any({0, 3})}, .attrs = how});
         rows.push_back({.op = op, .inputs = {any({3, 0})}, .attrs = how});
       }
