@@ -78,46 +78,72 @@ Expected<bool> cholesky_in_place(T* a, std::int64_t n, std::int64_t stride) {
   return true;
 }
 
-// Columns [first, last) from row `first` on. Rows are exchanged in these columns alone, and later
-// in the others.
+// The first of the largest numbers, whatever their signs.
 template <class T>
-Status lu_columns(T* a, std::int64_t n, std::int64_t first, std::int64_t last, LuFactor& lu) {
-  const auto exchange = [&](std::int64_t i, std::int64_t begin, std::int64_t end) {
-    const std::int64_t other = lu.swaps[std::size_t(i)];
-    if (other != i) std::swap_ranges(a + i * n + begin, a + i * n + end, a + other * n + begin);
-  };
-  if (last - first > kBlock) {
-    const std::int64_t middle = first + (last - first) / 2, left = middle - first;
-    TROUPE_TRY(lu_columns(a, n, first, middle, lu));
-    for (std::int64_t i = first; i < middle; ++i) exchange(i, middle, last);
-    T *corner = a + first * n + first, *above = a + first * n + middle;
-    TROUPE_TRY(solve_triangle<T>({.data = corner, .n = left, .stride = n, .unit_diagonal = true},
-                                 above, last - middle, n));
-    TROUPE_TRY(subtract_product<T>(n - middle, last - middle, left,
-                                   {a + middle * n + first, n, false}, {above, n, false},
-                                   {a + middle * n + middle, n}));
-    TROUPE_TRY(lu_columns(a, n, middle, last, lu));
-    for (std::int64_t i = middle; i < last; ++i) exchange(i, first, middle);
-    return ok_status();
-  }
-  for (std::int64_t j = first; j < last; ++j) {
-    std::int64_t best = j;
-    for (std::int64_t i = j + 1; i < n; ++i)
-      if (std::abs(a[i * n + j]) > std::abs(a[best * n + j])) best = i;
-    lu.swaps[std::size_t(j)] = best;
-    exchange(j, first, last);
+std::int64_t largest(const T* x, std::int64_t n) {
+  T most = 0;
+#pragma omp simd reduction(max : most)
+  for (std::int64_t i = 0; i < n; ++i) most = std::max(most, std::abs(x[i]));
+  for (std::int64_t i = 0; i < n; ++i)
+    if (std::abs(x[i]) == most) return i;
+  return 0;
+}
+
+// Few columns, [first, last), from row `first` on. They are laid one behind the other for it, as
+// the work is along them. Rows are exchanged in these columns alone.
+template <class T>
+void lu_few_columns(T* a, std::int64_t n, std::int64_t first, std::int64_t last, LuFactor& lu) {
+  const std::int64_t width = last - first, height = n - first;
+  std::vector<T> columns(std::size_t(width * height));
+  T* const corner = a + first * n + first;
+  for (std::int64_t i = 0; i < height; ++i)
+    for (std::int64_t j = 0; j < width; ++j)
+      columns[std::size_t(j * height + i)] = corner[i * n + j];
+  for (std::int64_t j = 0; j < width; ++j) {
+    T* const column = columns.data() + j * height;
+    const std::int64_t best = j + largest(column + j, height - j);
+    lu.swaps[std::size_t(first + j)] = first + best;
     lu.odd = lu.odd != (best != j);
-    const T pivot = a[j * n + j];
+    for (std::int64_t k = 0; best != j && k < width; ++k)
+      std::swap(columns[std::size_t(k * height + j)], columns[std::size_t(k * height + best)]);
+    const T pivot = column[j];
     if (pivot == 0) {  // as is the column below it
       lu.singular = true;
       continue;
     }
-    for (std::int64_t i = j + 1; i < n; ++i) {
-      T* row = a + i * n;
-      row[j] /= pivot;
-      subtract_row(row + j + 1, a + j * n + j + 1, row[j], last - j - 1);
-    }
+    const std::int64_t below = height - j - 1;
+    for (std::int64_t i = 0; i < below; ++i) column[j + 1 + i] /= pivot;
+    for (T* other = column + height; other != columns.data() + width * height; other += height)
+      subtract_row(other + j + 1, column + j + 1, other[j], below);
   }
+  for (std::int64_t i = 0; i < height; ++i)
+    for (std::int64_t j = 0; j < width; ++j)
+      corner[i * n + j] = columns[std::size_t(j * height + i)];
+}
+
+// Columns [first, last) from row `first` on. Rows are exchanged in these columns alone, and later
+// in the others.
+template <class T>
+Status lu_columns(T* a, std::int64_t n, std::int64_t first, std::int64_t last, LuFactor& lu) {
+  if (last - first <= kBlock) {
+    lu_few_columns(a, n, first, last, lu);
+    return ok_status();
+  }
+  const auto exchange = [&](std::int64_t i, std::int64_t begin, std::int64_t end) {
+    const std::int64_t other = lu.swaps[std::size_t(i)];
+    if (other != i) std::swap_ranges(a + i * n + begin, a + i * n + end, a + other * n + begin);
+  };
+  const std::int64_t middle = first + (last - first) / 2, left = middle - first;
+  TROUPE_TRY(lu_columns(a, n, first, middle, lu));
+  for (std::int64_t i = first; i < middle; ++i) exchange(i, middle, last);
+  T *corner = a + first * n + first, *above = a + first * n + middle;
+  TROUPE_TRY(solve_triangle<T>({.data = corner, .n = left, .stride = n, .unit_diagonal = true},
+                               above, last - middle, n));
+  TROUPE_TRY(subtract_product<T>(n - middle, last - middle, left,
+                                 {a + middle * n + first, n, false}, {above, n, false},
+                                 {a + middle * n + middle, n}));
+  TROUPE_TRY(lu_columns(a, n, middle, last, lu));
+  for (std::int64_t i = middle; i < last; ++i) exchange(i, first, middle);
   return ok_status();
 }
 

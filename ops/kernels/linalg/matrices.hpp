@@ -111,7 +111,18 @@ inline Status bad_matrix(std::int64_t i, std::int64_t count, const char* what) {
 
 template <class T>
 bool all_finite(const T* x, std::int64_t n) {
-  return std::all_of(x, x + n, [](T v) { return std::isfinite(v); });
+  int others = 0;
+#pragma omp simd reduction(| : others)
+  for (std::int64_t i = 0; i < n; ++i)
+    others |= !(std::abs(x[i]) <= std::numeric_limits<T>::max()) ? 1 : 0;
+  return others == 0;
+}
+// A copy to work on. Of the device's memory, which recycles it, as the C library would not.
+template <class T>
+Expected<Tensor> copied(const KernelContext& ctx, const T* x, std::int64_t n) {
+  TROUPE_TRY(Tensor copy, ctx.allocate(dtype_of<T>, Shape({n})));
+  std::copy_n(x, n, copy.mutable_data<T>());
+  return copy;
 }
 template <class T>
 void fill_nan(T* x, std::int64_t n) {

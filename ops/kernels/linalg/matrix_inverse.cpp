@@ -23,12 +23,13 @@ struct MatrixInverse final : Kernel {
         fill_nan(inverse, all.size());
         return ok_status();
       }
-      std::vector<T> factors(a, a + all.size());
-      TROUPE_TRY(const LuFactor lu, lu_factor(factors.data(), n));
+      TROUPE_TRY(Tensor room, copied(ctx, a, all.size()));
+      T* const factors = room.mutable_data<T>();
+      TROUPE_TRY(const LuFactor lu, lu_factor(factors, n));
       if (lu.singular) return bad_matrix(i, all.count, "is singular: it has no inverse");
       std::fill_n(inverse, all.size(), T(0));
       for (std::int64_t j = 0; j < n; ++j) inverse[j * (n + 1)] = 1;
-      return lu_solve(factors.data(), lu, n, false, inverse, n);
+      return lu_solve<T>(factors, lu, n, false, inverse, n);
     }));
     ctx.set_output(0, std::move(y));
     return ok_status();
@@ -63,26 +64,27 @@ struct DeterminantOf final : Kernel {
     const T* from = x.data<T>();
     T *to = first.mutable_data<T>(), *logs = kLog ? second.mutable_data<T>() : nullptr;
     TROUPE_TRY(for_matrices(ctx, all.count, cubed(all.rows), [&](std::int64_t i) -> Status {
-      return one(from + i * all.size(), all.rows, to[i], kLog ? logs + i : nullptr);
+      return one(ctx, from + i * all.size(), all.rows, to[i], kLog ? logs + i : nullptr);
     }));
     ctx.set_output(0, std::move(first));
     if (kLog) ctx.set_output(1, std::move(second));
     return ok_status();
   }
-  static Status one(const T* a, std::int64_t n, T& value, T* log) {
+  static Status one(const KernelContext& ctx, const T* a, std::int64_t n, T& value, T* log) {
     if (!all_finite(a, n * n)) {
       value = std::numeric_limits<T>::quiet_NaN();
       if (log) *log = value;
       return ok_status();
     }
-    std::vector<T> factors(a, a + n * n);
-    TROUPE_TRY(const LuFactor lu, lu_factor(factors.data(), n));
+    TROUPE_TRY(Tensor room, copied(ctx, a, n * n));
+    T* const factors = room.mutable_data<T>();
+    TROUPE_TRY(const LuFactor lu, lu_factor(factors, n));
     value = lu.odd ? T(-1) : T(1);
     double sum = 0;
     // Of `value`, which stays between 1/2 and 1: a part of the product may be large.
     int exponent = 0;
     for (std::int64_t j = 0; j < n; ++j) {
-      const T pivot = factors[std::size_t(j * (n + 1))];
+      const T pivot = factors[j * (n + 1)];
       if (kLog) {
         value *= pivot > 0 ? T(1) : pivot < 0 ? T(-1) : T(0);
         sum += std::log(std::abs(double(pivot)));

@@ -51,10 +51,11 @@ struct MatrixSolve final : Kernel {
                             fill_nan(b, n * columns);
                             return ok_status();
                           }
-                          std::vector<T> factors(a, a + n * n);
-                          TROUPE_TRY(const LuFactor lu, lu_factor(factors.data(), n));
+                          TROUPE_TRY(Tensor room, copied(ctx, a, n * n));
+                          T* const factors = room.mutable_data<T>();
+                          TROUPE_TRY(const LuFactor lu, lu_factor(factors, n));
                           if (lu.singular) return bad_matrix(i, count, "is singular");
-                          return lu_solve(factors.data(), lu, n, adjoint, b, columns);
+                          return lu_solve<T>(factors, lu, n, adjoint, b, columns);
                         });
   }
   const bool adjoint;
