@@ -1,7 +1,6 @@
 #include "ops/api/activations.hpp"
 
-#include <cmath>
-#include <numbers>
+#include <utility>
 
 #include "ops/api/node.hpp"
 #include "ops/detail/wide.hpp"
@@ -9,20 +8,7 @@
 namespace troupe {
 
 Output gelu(Output x, const GeluOptions& options, Site site) {
-  check_given("gelu: x", x, site);
-  const auto f = [&](const Output& x) {
-    const auto number = [&](double value) { return number_beside(x, value, "gelu: x", site); };
-    const Output half = mul(x, number(0.5), site);
-    if (!options.approximate)
-      return mul(half,
-                 add(erf(mul(x, number(std::numbers::sqrt2 / 2), site), site), number(1), site),
-                 site);
-    const Output cube = mul(mul(x, x, site), mul(x, number(0.044715), site), site);
-    const Output inner =
-        mul(add(x, cube, site), number(std::numbers::sqrt2 * std::numbers::inv_sqrtpi), site);
-    return mul(half, add(tanh(inner, site), number(1), site), site);
-  };
-  return detail::in_wide(site, f, x);
+  return options.approximate ? gelu_tanh(std::move(x), site) : gelu(std::move(x), site);
 }
 
 Output silu(Output x, Site site) {

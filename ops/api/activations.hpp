@@ -1,5 +1,5 @@
 // Activations that are made of other ops; f16 and bf16 are computed in f32 and rounded once. Relu,
-// Relu6, Elu, Softplus, Softsign, Sigmoid and Tanh are ops of their own (generated.hpp).
+// Relu6, Elu, Gelu, Softplus, Softsign, Sigmoid and Tanh are ops of their own (generated.hpp).
 #pragma once
 
 #include "ops/api/generated.hpp"
@@ -9,9 +9,9 @@ namespace troupe {
 struct GeluOptions {
   bool approximate = false;  // by tanh
 };
-// x times the normal distribution's function of x: x / 2 (1 + erf(x / sqrt(2))), or x / 2 (1 +
-// tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel, 2016). f16, bf16, f32 or f64.
-Output gelu(Output x, const GeluOptions& options = {}, Site site = Site::here());
+// x times the normal distribution's function of x (generated.hpp), or x / 2 (1 + tanh(sqrt(2 / pi)
+// (x + 0.044715 x^3))) (Hendrycks and Gimpel, 2016). f16, bf16, f32 or f64.
+Output gelu(Output x, const GeluOptions& options, Site site = Site::here());
 // x sigmoid(x), also called swish (Hendrycks and Gimpel, 2016; Ramachandran et al., 2017).
 Output silu(Output x, Site site = Site::here());
 // x where it is positive, else slope * x (Maas et al., 2013).

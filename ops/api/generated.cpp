@@ -1239,6 +1239,34 @@ Output gather_nd(Output params, Output indices, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output gelu(Output x, Site site) {
+  NodeSpec node{.op = "Gelu"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output gelu_grad(Output dy, Output x, Site site) {
+  NodeSpec node{.op = "GeluGrad"};
+  node.inputs = {dy, x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output gelu_tanh(Output x, Site site) {
+  NodeSpec node{.op = "GeluTanh"};
+  node.inputs = {x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+Output gelu_tanh_grad(Output dy, Output x, Site site) {
+  NodeSpec node{.op = "GeluTanhGrad"};
+  node.inputs = {dy, x};
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
 Output greater(const Operand& a, const Operand& b, Site site) {
   NodeSpec node{.op = "Greater"};
   node.inputs = {value_beside(a, {&a, &b}, site), value_beside(b, {&a, &b}, site)};

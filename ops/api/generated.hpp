@@ -1092,6 +1092,21 @@ Output gather_grad(Output dy, Output indices, Output shape,
 // range is an error.
 Output gather_nd(Output params, Output indices, Site site = Site::here());
 
+// Gelu: y = x Phi(x), where Phi(x) is the part of normally distributed numbers below x (Hendrycks
+// and Gimpel, 2016).
+Output gelu(Output x, Site site = Site::here());
+
+// GeluGrad: dx = dy * (Phi(x) + x * phi(x)): the gradient of Gelu, where phi is the density of
+// normally distributed numbers.
+Output gelu_grad(Output dy, Output x, Site site = Site::here());
+
+// GeluTanh: y = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))): nearly Gelu (Hendrycks and
+// Gimpel, 2016).
+Output gelu_tanh(Output x, Site site = Site::here());
+
+// GeluTanhGrad: dx = dy times the slope of GeluTanh at x.
+Output gelu_tanh_grad(Output dy, Output x, Site site = Site::here());
+
 // Greater: y = a > b; false if one is NaN. The inputs broadcast.
 Output greater(const Operand& a, const Operand& b, Site site = Site::here());
 

@@ -27,6 +27,7 @@ using ::copysign;
 using ::cos;
 using ::cosh;
 using ::erf;
+using ::erfc;
 using ::exp;
 using ::expm1;
 using ::floor;

@@ -218,7 +218,7 @@ TEST_CASE("losses and activations refuse what is wrong on the client's line") {
   const Output x = constant(g, Tensor::of<float>(Shape{2}, {1, 2}));
   const Output other = constant(g, Tensor::of<float>(Shape{3}, {1, 2, 3})), none;
   check_refused({
-      {"gelu: x is empty", [&] { gelu(none); }},
+      {"Gelu: all inputs are empty", [&] { gelu(none); }},
       {"Selu: all inputs are empty", [&] { selu(none); }},
       {"leaky_relu: x is empty", [&] { leaky_relu(none); }},
       {"silu: x is empty", [&] { silu(none); }},

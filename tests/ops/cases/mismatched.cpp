@@ -11,9 +11,9 @@ namespace {
 const AddCases mismatched_slopes([] {
   Cases rows;
   const Tensor dy = f64({2}, {1, 2});
-  for (const char* op :
-       {"EluGrad", "ErfGrad", "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad", "SeluGrad",
-        "SigmoidGrad", "SoftplusGrad", "SoftsignGrad", "SqrtGrad", "TanhGrad"}) {
+  for (const char* op : {"EluGrad", "ErfGrad", "GeluGrad", "GeluTanhGrad", "ReciprocalGrad",
+                         "Relu6Grad", "ReluGrad", "RsqrtGrad", "SeluGrad", "SigmoidGrad",
+                         "SoftplusGrad", "SoftsignGrad", "SqrtGrad", "TanhGrad"}) {
     rows.push_back({.op = op, .inputs = {dy, any({3, 2})}, .error = "[3,2]"});
     rows.push_back({.op = op, .inputs = {any({2, 2}), any({1})}, .error = "[1]"});
   }

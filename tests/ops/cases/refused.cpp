@@ -20,6 +20,8 @@ const AddCases refused_types([] {
                          "Cosh",
                          "Elu",
                          "Erf",
+                         "Gelu",
+                         "GeluTanh",
                          "Expm1",
                          "Floor",
                          "IsFinite",

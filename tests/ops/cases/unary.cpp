@@ -74,6 +74,14 @@ const AddCases functions([] {
   function(
       rows, "Sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, -6, 6);
   function(
+      rows, "Gelu", [](double x) { return x * std::erfc(-x / M_SQRT2) / 2; }, -6, 6);
+  function(
+      rows, "GeluTanh",
+      [](double x) {
+        return x / 2 * (1 + std::tanh(M_2_SQRTPI / M_SQRT2 * (x + 0.044715 * x * x * x)));
+      },
+      -3, 3);
+  function(
       rows, "Softsign", [](double x) { return x / (1 + std::abs(x)); }, -3, 3);
   return rows;
 });
@@ -117,7 +125,7 @@ const AddCases second_order([] {
   const Tensor dy = any({2, 3}), y = any({2, 3}, 0.2, 0.9), x = any({2, 3}, -2, 2);
   for (const char* op : {"TanhGrad", "SigmoidGrad", "ReciprocalGrad", "SqrtGrad", "RsqrtGrad"})
     rows.push_back({.op = op, .inputs = {dy, y}, .differentiate = {0, 1}});
-  for (const char* op : {"ErfGrad", "SoftsignGrad"})
+  for (const char* op : {"ErfGrad", "GeluGrad", "GeluTanhGrad", "SoftsignGrad"})
     rows.push_back({.op = op, .inputs = {dy, x}, .differentiate = {0, 1}});
   return rows;
 });
@@ -130,6 +138,8 @@ const AddCases unary_slopes([] {
       {.op = "ErfGrad",
        .inputs = {f64({1}, {1}), f64({1}, {0})},
        .want = {f64({1}, {1.1283791670955126})}},
+      {.op = "GeluGrad", .inputs = {f64({1}, {4}), f64({1}, {0})}, .want = {f64({1}, {2})}},
+      {.op = "GeluTanhGrad", .inputs = {f64({1}, {4}), f64({1}, {0})}, .want = {f64({1}, {2})}},
       {.op = "SoftsignGrad", .inputs = {f64({1}, {4}), f64({1}, {-1})}, .want = {f64({1}, {1})}},
   };
 });

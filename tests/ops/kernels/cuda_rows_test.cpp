@@ -101,8 +101,9 @@ bool is_near_only(const std::string& op) {
       "SparseSoftmaxCrossEntropyWithLogits", "Sum", "SumToShape", "SumToShapeOf",
       // of the library
       "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Cos", "Cosh", "Elu", "Erf",
-      "ErfGrad", "Exp", "Expm1", "Log", "Log1p", "Pow", "PowGradBase", "PowGradExponent", "Selu",
-      "SeluGrad", "Sigmoid", "Sin", "Sinh", "Softplus", "SoftplusGrad", "Tan", "Tanh"};
+      "ErfGrad", "Gelu", "GeluGrad", "GeluTanh", "GeluTanhGrad", "Exp", "Expm1", "Log", "Log1p",
+      "Pow", "PowGradBase", "PowGradExponent", "Selu", "SeluGrad", "Sigmoid", "Sin", "Sinh",
+      "Softplus", "SoftplusGrad", "Tan", "Tanh"};
   return others.count(op) != 0;
 }
 

@@ -80,6 +80,7 @@ const std::map<std::string, Row>& rows() {
       {"Acosh", of([](Real x) { return std::acosh(x); }, 1)},
       {"Atanh", of([](Real x) { return std::atanh(x); }, 1)},
       {"Erf", of([](Real x) { return std::erf(x); }, 1)},
+      {"Gelu", of([](Real x) { return x * std::erfc(-x * std::sqrt(Real(0.5))) / 2; }, 5)},
       {"Lgamma", of([](Real x) { return std::lgamma(x); }, 4)},
       {"Tanh", of([](Real x) { return std::tanh(x); }, 2)},
       {"Sigmoid", of(sigmoid, 2.5)},
@@ -143,6 +144,9 @@ const std::map<std::string, std::string> kOthers = {
     {"Complex", "it moves elements"},
     {"Digamma", "it is a difference near its zeros, whose digits are lost"},
     {"FloorDiv", "a large quotient is rounded before it is floored"},
+    {"GeluGrad", "it is a sum near its zero, whose digits are lost"},
+    {"GeluTanh", "its exponent is rounded"},
+    {"GeluTanhGrad", "its exponent is rounded"},
     {"Huber", "its difference may overflow where the loss does not"},
     {"Polygamma", "its attribute n has no default"},
     {"PowGradBase", "its exponent b - 1 is rounded"},
@@ -425,6 +429,29 @@ TEST_CASE("an element has the same bits in each chunk of an elementwise op") {
       check(bool());
     else
       check(float());
+  }
+}
+
+TEST_CASE("slopes of Gelu, and Gelu by tanh, lose few digits") {
+  std::vector<float> xs;
+  for (int i = -15'000; i <= 15'000; ++i) xs.push_back(float(i) / 1000);
+  const Tensor x = tensor_of(xs), ones = tensor_of(std::vector<float>(xs.size(), 1));
+  const Tensor slope = run("GeluGrad", {ones, x})[0], by_tanh = run("GeluTanh", {x})[0],
+               slope_of_it = run("GeluTanhGrad", {ones, x})[0];
+  const auto normal = [](double x) { return std::exp(-0.5 * x * x) / std::sqrt(2 * M_PI); };
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const double x = xs[i], below = std::erfc(-x * M_SQRT1_2) / 2;
+    const double factor = std::sqrt(8 / M_PI), twice = factor * (x + 0.044715 * x * x * x);
+    const double s = 1 / (1 + std::exp(-twice)), rest = 1 / (1 + std::exp(twice));
+    const double slope_of_s = s * rest * factor * (1 + 3 * 0.044715 * x * x);
+    const auto near = [i](const Tensor& got, double want, double size) {
+      const double apart = std::abs(double(got.data<float>()[std::int64_t(i)]) - want);
+      return apart <= 5 * std::numeric_limits<float>::epsilon() * size;
+    };
+    CAPTURE(x);
+    CHECK(near(slope, below + x * normal(x), 1));
+    CHECK(near(by_tanh, x * s, std::abs(x)));
+    CHECK(near(slope_of_it, s + x * slope_of_s, 1));
   }
 }
 
