@@ -132,22 +132,31 @@ template <int kPixels, int kVectors, class V, class T>
 void depthwise_tile(const DepthwiseLoop& l, std::int64_t i, std::int64_t j, std::int64_t c,
                     const T* read, const T* filter, T* made) {
   constexpr std::int64_t kWidth = sizeof(V) / sizeof(T);
-  V sum[kPixels][kVectors] = {};
+  // Unrolled, so that sums stay in registers from the first to the last.
+  V sum[kPixels][kVectors];
+#pragma GCC unroll 4
+  for (int p = 0; p < kPixels; ++p)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) sum[p][v] = V{};
   for (std::int64_t a = 0; a < l.rows.count(i); ++a) {
     const AxisTaps::Tap row = l.rows.tap(i, a);
     const T* line = read + row.place + c;
     const T* weights = filter + row.tap + c;
     for (std::int64_t b = 0; b < l.columns.count(j); ++b) {
       const T* weight = weights + l.columns.tap(j, b).tap;
+#pragma GCC unroll 4
       for (int p = 0; p < kPixels; ++p) {
         const T* from = line + l.columns.tap(j + p, b).place;
+#pragma GCC unroll 4
         for (int v = 0; v < kVectors; ++v)
           sum[p][v] += load_at<V>(from + v * kWidth) * load_at<V>(weight + v * kWidth);
       }
     }
   }
   T* to = made + (i * l.made_w + j) * l.channels + c;
+#pragma GCC unroll 4
   for (int p = 0; p < kPixels; ++p)
+#pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) store_at(to + p * l.channels + v * kWidth, sum[p][v]);
 }
 
@@ -156,6 +165,9 @@ void depthwise_pixels(const DepthwiseLoop& l, std::int64_t i, std::int64_t j, co
                       const T* filter, T* made) {
   constexpr std::int64_t kWidth = kVectorBytes / sizeof(T), kQuarter = 16 / sizeof(T);
   std::int64_t c = 0;
+  if constexpr (kVectorBytes == 64)  // and as many more registers
+    for (; c + 4 * kWidth <= l.channels; c += 4 * kWidth)
+      depthwise_tile<kPixels, 4, Vector<T>>(l, i, j, c, read, filter, made);
   for (; c + 2 * kWidth <= l.channels; c += 2 * kWidth)
     depthwise_tile<kPixels, 2, Vector<T>>(l, i, j, c, read, filter, made);
   for (; c + kWidth <= l.channels; c += kWidth)
