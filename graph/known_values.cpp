@@ -58,6 +58,10 @@ std::vector<KnownValue> known_values(const OpInfo& op, const NodeDef& node,
   }
   if (!op.def.value || std::none_of(node.out_types.begin(), node.out_types.end(), is_listed))
     return {};
+  // What a body takes from around it is known for its shapes, and is no constant: it may be fed.
+  const bool constant = std::none_of(inputs.begin(), inputs.end(), [](const auto& input) {
+    return input.ints && input.ints->complete() && !input.value;
+  });
   InferenceContext context(op, node.attrs, inputs, node.out_types.size());
   for (std::size_t i = 0; i < node.out_shapes.size(); ++i) context.set(int(i), node.out_shapes[i]);
   op.def.value(context);
@@ -66,7 +70,8 @@ std::vector<KnownValue> known_values(const OpInfo& op, const NodeDef& node,
   for (std::size_t i = 0; i < out.size(); ++i) {
     const DType type = node.out_types[i];
     out[i].ints = known_output(context.known_outputs()[i], type, node.out_shapes[i]);
-    if (out[i].ints && out[i].ints->complete()) out[i].value = tensor_of(*out[i].ints, type);
+    if (constant && out[i].ints && out[i].ints->complete())
+      out[i].value = tensor_of(*out[i].ints, type);
   }
   const bool any =
       std::any_of(out.begin(), out.end(), [](const KnownValue& v) { return !!v.ints; });

@@ -223,6 +223,26 @@ TEST_CASE("gradients go through Switch and Merge of the client's own, twice") {
         {side(taken)});
 }
 
+TEST_CASE("a gradient uses what a body makes of a constant around it that is fed") {
+  Graph g;
+  Output p = placeholder<bool>(g, PartialShape::scalar(), "p");
+  Output x = placeholder<double>(g, {3}, "x");
+  Output n = constant(g, std::int64_t{1});
+  Output y = cond(
+      p, [&] { return gather(x, n + 1) * 2.0; }, [&] { return sum(x); });
+  Output dx = gradient_of(y, x);
+  Session s(g, one_thread());
+  const auto slope = [&](std::int64_t at) {
+    const Tensor got = s.run({dx}, {},
+                             {{p, Tensor::scalar(true)},
+                              {x, Tensor::of<double>({3}, {1, 2, 3})},
+                              {n, Tensor::scalar(at)}})[0];
+    return std::vector<double>(got.span<double>().begin(), got.span<double>().end());
+  };
+  CHECK(slope(1) == std::vector<double>{0, 0, 2});
+  CHECK(slope(0) == std::vector<double>{0, 2, 0});
+}
+
 TEST_CASE("layers in branches learn, each from the steps that take it") {
   Graph g(3);
   Output index = placeholder<std::int32_t>(g, PartialShape::scalar(), "index");
