@@ -1,6 +1,7 @@
 #include "graph/gradients.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -8,6 +9,7 @@
 #include "graph/control/functions/body.hpp"
 #include "graph/control/functions/calls.hpp"
 #include "graph/control/functions/ops.hpp"
+#include "graph/control/gradients/detail/tape.hpp"
 #include "graph/control/gradients/gradients.hpp"
 #include "graph/detail/partial_gradient.hpp"
 #include "graph/node_query.hpp"
@@ -101,6 +103,84 @@ class Variables {
   std::map<std::string, Port> first_;
 };
 
+// The sides of a client's Switches that nodes are on: a node is dead unless all of them are taken.
+// Branches of functions are not included.
+class SwitchSides {
+ public:
+  // Of the first `end` nodes. Does nothing if there is no Switch among them.
+  void find(const GraphBuilder& g, NodeId end) {
+    const std::vector<NodeDef>& nodes = g.def().nodes;
+    const auto role = [&](NodeId id) { return op_of(nodes[id], g.registry()).def.role; };
+    const auto joined_by = [&](Port index) {
+      const bool is_index = role(index.node) == Role::merge && index.index == 1;
+      return is_index ? &nodes[index.node].inputs : nullptr;
+    };
+    std::map<std::pair<Port, std::size_t>, NodeId> alike;  // by predicate and number of sides
+    first_.assign(end, kNoNode);
+    for (NodeId id = 0; id < end; ++id)
+      if (role(id) == Role::switch_)
+        first_[id] =
+            alike.try_emplace({nodes[id].inputs[1], nodes[id].out_types.size()}, id).first->second;
+    if (alike.empty()) return;
+    of_.resize(end);
+    for (NodeId id = 0; id < end; ++id) {
+      if (first_[id] != kNoNode)
+        if (const std::vector<Port>* joined = joined_by(nodes[id].inputs[1]))
+          for (std::uint32_t k = 0; k < std::min(joined->size(), nodes[id].out_types.size()); ++k)
+            if (Port in = (*joined)[k]; in.node < id) parts_.emplace(Port{id, k}, of(in));
+      if (role(id) == Role::control_trigger) continue;
+      const bool merges = role(id) == Role::merge, leaves = role(id) == Role::exit;
+      bool first = true;
+      for (Port in : nodes[id].inputs) {
+        if (in.node >= id) continue;  // of a loop
+        const std::vector<Port> sides = leaves ? of_[in.node] : of(in);
+        of_[id] = merges && !first ? common(of_[id], sides) : all(of_[id], sides);
+        first = false;
+      }
+      for (NodeId c : nodes[id].control)
+        if (!merges) of_[id] = all(of_[id], of_[c]);
+    }
+  }
+  bool any() const { return !of_.empty(); }
+
+  // Outputs of Switches, the outer ones first; of those alike the first one's.
+  std::vector<Port> of(Port p) const {
+    if (first_[p.node] == kNoNode) return of_[p.node];
+    if (auto at = parts_.find(p); at != parts_.end() && !at->second.empty())
+      return all(of_[p.node], at->second);
+    return all(of_[p.node], {{first_[p.node], p.index}});
+  }
+  // The sides that the node is on and the port is not.
+  std::vector<Port> beyond(NodeId id, Port p) const { return without(of_[id], of(p)); }
+
+  static std::vector<Port> common(const std::vector<Port>& a, const std::vector<Port>& b) {
+    std::vector<Port> out;
+    std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
+    return out;
+  }
+  static std::vector<Port> without(const std::vector<Port>& a, const std::vector<Port>& b) {
+    std::vector<Port> out;
+    std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
+    return out;
+  }
+
+ private:
+  static constexpr std::size_t kMostSides = 64;  // of a node, so that finding them takes no longer
+
+  static std::vector<Port> all(const std::vector<Port>& a, const std::vector<Port>& b) {
+    std::vector<Port> out;
+    std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
+    if (out.size() > kMostSides) out.resize(kMostSides);
+    return out;
+  }
+
+  std::vector<NodeId> first_;  // by Switch: the first that is alike
+  // By output of a Switch that parts what a Merge has joined, by the Merge's index, as gradients of
+  // a Merge do: the sides of what that was.
+  std::map<Port, std::vector<Port>> parts_;
+  std::vector<std::vector<Port>> of_;  // by node, ascending
+};
+
 // One differentiation. Nodes are appended, so descending ids are a reverse topological order: when
 // a node's turn comes, every contribution to the gradients of its outputs is there.
 class Backprop {
@@ -121,6 +201,7 @@ class Backprop {
     auto scope = g_.with_scope("gradients");
     reach_from_xs();
     reach_from_ys();
+    find_sides();
     TROUPE_TRY(check_calls());
     TROUPE_TRY(seed());
     for (NodeId id = NodeId(end_); id-- > 0;)
@@ -208,6 +289,13 @@ class Backprop {
     for (NodeId id = NodeId(end_); id-- > 0;)
       if (leads_[id])
         for (Port p : g_.node(id).inputs) leads_[p.node] = true;
+  }
+
+  void find_sides() {
+    sides_.find(g_, NodeId(end_));
+    if (!sides_.any()) return;
+    of_ys_ = sides_.of(ys_[0].port());
+    for (const Output& y : ys_) of_ys_ = SwitchSides::common(of_ys_, sides_.of(y.port()));
   }
 
   // Where no function is being differentiated yet.
@@ -393,13 +481,54 @@ class Backprop {
       return bad(internal_error("returned " + std::to_string(dx.size()) + " outputs for " +
                                 std::to_string(node.inputs.size()) + " inputs"));
     const OpInfo& op = *g_.registry().find(node.op);
+    std::vector<std::pair<Port, Output>> parts;
     for (std::size_t i = 0; i < dx.size(); ++i) {
       if (dx[i].empty() || !carries(node.inputs[i])) continue;
       Status s = fits(dx[i], node.inputs[i], op.input_name(node, int(i)));
       if (!s.ok()) return bad(s);
-      parts_[variables_.home(node.inputs[i])].push_back({id, dx[i]});
+      parts.emplace_back(node.inputs[i], dx[i]);
+    }
+    for (auto& [of, gradient] : parts) {  // builds: `node` is gone
+      if (sides_.any()) {
+        TROUPE_TRY(gradient, from_all_sides(id, of, gradient));
+      }
+      parts_[variables_.home(of)].push_back({id, gradient});
     }
     return ok_status();
+  }
+
+  // A node on one side of a client's Switch gives no gradient if the other side is taken. If the
+  // value that it takes is there all the same, and so are the ys, the gradient is zero then:
+  //
+  //   zeros --> Switch ---> Switch ...   one after the other, as the sides are in each other
+  //               |            |
+  //             Merge <----- Merge <--- gradient
+  Expected<Output> from_all_sides(NodeId id, Port of, Output gradient) {
+    const std::vector<Port> sides = SwitchSides::without(sides_.beyond(id, of), of_ys_);
+    const Output x(&g_, of);
+    const bool handle = dtype(of) == DType::resource;
+    if (sides.empty() || (handle && (is_saved(of) || !x.shape().fully_known()))) return gradient;
+    try {
+      auto site = g_.with_site(g_.node(id).site);
+      auto device = g_.with_device(g_.node(of.node).device);
+      Output zeros = handle ? zeros_of_variable(g_, x, gradient.dtype()) : zero_gradient(x);
+      std::vector<Op> switches;
+      for (Port side : sides) {
+        const NodeDef& like = g_.node(side.node);
+        NodeSpec spec{.op = like.op, .inputs = {zeros, Output(&g_, like.inputs[1])}};
+        if (like.attrs.contains("N")) spec.attrs.emplace("N", like.attrs.at("N"));
+        switches.push_back(g_.add(std::move(spec)));
+        zeros = switches.back().output(int(side.index));
+      }
+      for (std::size_t k = sides.size(); k-- > 0;) {
+        NodeSpec spec{.op = "Merge", .inputs = switches[k].outputs()};
+        spec.inputs[sides[k].index] = gradient;
+        gradient = g_.add(std::move(spec)).output();
+      }
+    } catch (const Error& e) {
+      return e.status();
+    }
+    return gradient;
   }
 
   // A gradient has the dtype and the shape of what it belongs to. A handle has the shape of its
@@ -425,6 +554,8 @@ class Backprop {
   std::set<Port> x_ports_;
   std::vector<bool> reached_, leads_;
   std::map<Port, std::vector<Part>> parts_;
+  SwitchSides sides_;
+  std::vector<Port> of_ys_;  // the sides that all ys are on
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/hash.hpp"
 #include "ops/optim/optim.hpp"
 #include "tests/actors/support/gradient_check.hpp"
 
@@ -17,6 +18,54 @@ struct Experts : nn::Module {
 };
 
 Tensor side(bool value) { return Tensor::scalar(value); }
+
+// Values of random Switches in Switches, whose sides also take values from around them.
+class RandomSides {
+ public:
+  RandomSides(Graph& g, Random& random, std::vector<Output> predicates, Output x)
+      : g_(g), random_(random), predicates_(std::move(predicates)), values_{{x, sin(x)}} {}
+
+  Output merged(int depth) {
+    const Output p = one_of(predicates_);
+    const bool three = random_.below(3) == 0;
+    NodeSpec spec{.op = three ? "SwitchN" : "Switch",
+                  .inputs = {one_of(values_.back()) + any() * 0.25, p}};
+    if (three) spec.inputs[1] = cast<std::int32_t>(p) + cast<std::int32_t>(one_of(predicates_));
+    if (three) spec.attrs = {{"N", std::int64_t{3}}};
+    std::vector<Output> sides = g_.add(std::move(spec)).outputs(), results;
+    for (const Output& side : sides) {
+      values_.push_back({side});
+      for (int k = 0; k < 3; ++k) {
+        const Output value = made(depth) + side * 0.125;
+        values_.back().push_back(value);
+      }
+      results.push_back(values_.back().back());
+      values_.pop_back();
+    }
+    return g_.add(NodeSpec{.op = "Merge", .inputs = results}).output();
+  }
+
+ private:
+  Output one_of(const std::vector<Output>& some) { return some[random_.below(some.size())]; }
+  Output any() { return one_of(values_[random_.below(values_.size())]); }
+  Output made(int depth) {
+    switch (random_.below(4)) {
+      case 0:
+        return any() * any();
+      case 1:
+        return sin(any());
+      case 2:
+        return any() - any() * 0.5;
+      default:
+        return depth > 0 ? merged(depth - 1) : tanh(any());
+    }
+  }
+
+  Graph& g_;
+  Random& random_;
+  const std::vector<Output> predicates_;
+  std::vector<std::vector<Output>> values_;  // from the outside inwards
+};
 
 }  // namespace
 
@@ -221,6 +270,78 @@ TEST_CASE("gradients go through Switch and Merge of the client's own, twice") {
           return g.add(NodeSpec{.op = "Merge", .inputs = {a, b}}).output() + x;
         },
         {side(taken)});
+}
+
+TEST_CASE("a value from outside that a side of a client's Switch takes has gradients, twice") {
+  for (bool taken : {true, false})
+    check_gradients(
+        [](Graph& g, Output p, Output x) {
+          Op sides = g.add(NodeSpec{.op = "Switch", .inputs = {x, p}});
+          Op inner = g.add(NodeSpec{.op = "Switch", .inputs = {sides.output(1) * x, sum(x) > 0.0}});
+          Output in = g.add(NodeSpec{.op = "Merge",
+                                     .inputs = {inner.output(0) * exp(x), inner.output(1) * x}})
+                          .output();
+          return g.add(NodeSpec{.op = "Merge", .inputs = {sides.output(0) * x, in * x}}).output() +
+                 x * x;
+        },
+        {side(taken)});
+}
+
+TEST_CASE("random Switches in Switches have gradients, twice") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    Graph g;
+    const Output p = placeholder<bool>(g, PartialShape::scalar(), "p");
+    const Output q = placeholder<bool>(g, PartialShape::scalar(), "q");
+    const Output x = placeholder<double>(g, PartialShape::scalar(), "x");
+    RandomSides sides(g, random, {p, q}, x);
+    const Output y = sides.merged(2) + sides.merged(2) * x;
+    const Output dx = gradient_of(y, x), ddx = gradient_of(dx, x);
+    Session s(g, one_thread());
+    const auto step = s.compile({y, dx, ddx}, {}, {p, q, x});
+    for (int taken = 0; taken < 4; ++taken) {
+      CAPTURE(taken);
+      constexpr double kStep = 1e-5;
+      const auto at = [&](double move) {
+        return step.run(
+            {side((taken & 1) != 0), side((taken & 2) != 0), Tensor::scalar(0.7 + move)});
+      };
+      const auto here = at(0), up = at(kStep), down = at(-kStep);
+      for (std::size_t k : {0, 1}) {
+        const double slope = (up[k].item<double>() - down[k].item<double>()) / (2 * kStep);
+        CHECK(here[k + 1].item<double>() == doctest::Approx(slope).epsilon(1e-5).scale(1));
+      }
+    }
+  }
+}
+
+TEST_CASE("a variable that one side of a client's Switch reads learns from all of a step") {
+  Graph g;
+  Output p = placeholder<bool>(g, PartialShape::scalar(), "p");
+  Output index = placeholder<std::int32_t>(g, PartialShape::scalar(), "index");
+  Variable w = variable(g, "w", Tensor::scalar(1.0));
+  Op sides = g.add(NodeSpec{.op = "Switch", .inputs = {constant(g, 3.0), p}});
+  Op cases = g.add(NodeSpec{
+      .op = "SwitchN", .inputs = {constant(g, 5.0), index}, .attrs = {{"N", std::int64_t{3}}}});
+  Output a =
+      g.add(NodeSpec{.op = "Merge", .inputs = {sides.output(0), sides.output(1) * w}}).output();
+  Output b = g.add(NodeSpec{.op = "Merge",
+                            .inputs = {cases.output(0), cases.output(1) * w, cases.output(2)}})
+                 .output();
+  Op train = optim::Sgd{.lr = 0.125}.minimize(a + b + 2.0 * w);
+  Session s(g, one_thread());
+  s.init();
+  auto step = s.compile({}, {train}, {p, index});
+  double wanted = 1;
+  for (bool taken : {false, true})
+    for (std::int32_t i : {0, 1, 2}) {
+      CAPTURE(taken);
+      CAPTURE(i);
+      step.run({Tensor::scalar(taken), Tensor::scalar(i)});
+      wanted -= 0.125 * (2 + (taken ? 3 : 0) + (i == 1 ? 5 : 0));
+      CHECK(now(s, w) == doctest::Approx(wanted));
+    }
 }
 
 TEST_CASE("a gradient uses what a body makes of a constant around it that is fed") {
