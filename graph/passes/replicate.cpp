@@ -46,6 +46,7 @@ PerReplica find_copied(const GraphDef& graph, const Frames& frames, const OpRegi
                        const std::vector<bool>& own) {
   PerReplica out{std::vector<bool>(graph.nodes.size(), false),
                  std::vector<bool>(graph.nodes.size(), false)};
+  const std::vector<bool> dead = maybe_dead_nodes(graph.nodes, ops);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const NodeDef& node = graph.nodes[id];
     const OpInfo& op = op_of(node, ops);
@@ -61,7 +62,7 @@ PerReplica find_copied(const GraphDef& graph, const Frames& frames, const OpRegi
       differs = differs || out.differs[in] || parts_replicas(graph, in, out.copied, ops);
     }
     for (NodeId c : node.control) differs = differs || out.differs[c];
-    if (op.def.role == Role::merge) differs = differs && node.attrs.contains(kConditionalAttr);
+    if (op.def.role == Role::merge) differs = differs && dead[id];
     // A loop is only dead as a whole, whatever branches it contains.
     if (op.def.role == Role::loop_next || op.def.role == Role::function_return)
       differs = out.differs[frames.frames[frames.of_node[id]].body];

@@ -152,6 +152,31 @@ TEST_CASE("gradients of branches meet in the optimizer, zeros of those that did 
   }
 }
 
+TEST_CASE("a write behind a Merge on one side of a Switch is made of the replicas that took it") {
+  TwoReplicas r(kPlaces[0]);
+  Variable v = variable(r.g, "v", Tensor::scalar(100.0f));
+  Op sides = r.g.add(NodeSpec{.op = "Switch", .inputs = {r.own, r.own > 0.0f}});
+  Op inner = r.g.add(NodeSpec{.op = "Switch", .inputs = {sides.output(1), r.own > 3.0f}});
+  Output taken =
+      r.g.add(NodeSpec{.op = "Merge", .inputs = {inner.output(0), inner.output(1)}}).output();
+  Op write = r.g.add(
+      NodeSpec{.op = "ApplyGradientDescent", .inputs = {v.handle(), constant(r.g, 1.0f), taken}});
+  Output after =
+      r.g.add(NodeSpec{.op = "Merge", .inputs = {sides.output(0), read(v, {write})}}).output();
+  r.start(kPlaces[0]);
+  auto step = r.compile({after}, {write});
+  const auto seen = [&](std::initializer_list<float> numbers) {
+    r.give(numbers);
+    const auto got = step.try_run({}, {.timeout = std::chrono::seconds(20)});
+    CHECK_MESSAGE(got.ok(), got.status().text());
+    return r.value(v);
+  };
+  CHECK(seen({4, 2}) == 97);
+  CHECK(seen({-1, 6}) == 91);
+  CHECK(seen({-1, -2}) == 91);
+  CHECK(seen({5, -2}) == 86);
+}
+
 TEST_CASE("what takes the values of all replicas is refused in a branch that some may not take") {
   TwoReplicas r(kPlaces[0]);
   Output y = cond(

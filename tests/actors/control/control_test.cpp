@@ -447,6 +447,34 @@ TEST_CASE("Switch and Merge of the client's own run as they are, and take a call
   }
 }
 
+TEST_CASE("a call behind a Merge on one side of a client's Switch dies with that side") {
+  Graph g;
+  Output p = flag(g), q = placeholder<bool>(g, PartialShape::scalar(), "q"), x = number(g);
+  Variable v = variable(g, "v", Tensor::scalar(0.0f));
+  Function f = g.function("f", {f32_scalar}, {f32_scalar}, [&](Function&, Output k) {
+    assign_add(v, constant(g, 1.0f));
+    return -k;
+  });
+  Op sides = g.add(NodeSpec{.op = "Switch", .inputs = {x, p}});
+  Op other = g.add(NodeSpec{.op = "Switch", .inputs = {x * 2.0f, p}});
+  Op inner = g.add(NodeSpec{.op = "Switch", .inputs = {sides.output(1), q}});
+  Op beside = g.add(NodeSpec{.op = "Switch", .inputs = {other.output(1), q}});
+  Output both =
+      g.add(NodeSpec{.op = "Merge", .inputs = {inner.output(0), beside.output(1)}}).output();
+  Output y = g.add(NodeSpec{.op = "Merge", .inputs = {sides.output(0), f(both)}}).output();
+  Ran r(g, kPlaces[0]);
+  auto step = r.s->compile({y}, {}, {p, q, x});
+  for (bool second : {false, true}) {
+    CAPTURE(second);
+    const Tensor three = Tensor::scalar(3.0f), chosen = Tensor::scalar(second);
+    const float before = r.value(v);
+    CHECK(first(step.run({no(), chosen, three})) == 3);
+    CHECK(r.value(v) == before);
+    CHECK(first(step.run({yes(), chosen, three})) == (second ? -6 : -3));
+    CHECK(r.value(v) == before + 1);
+  }
+}
+
 TEST_CASE("what a body made is no fetch, target or feed, and the message says where it is") {
   Graph g;
   Output p = flag(g), x = number(g), kept;
