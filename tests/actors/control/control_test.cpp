@@ -447,6 +447,28 @@ TEST_CASE("Switch and Merge of the client's own run as they are, and take a call
   }
 }
 
+TEST_CASE("what comes after a call on one side of a client's Switch dies with that side") {
+  Graph g;
+  Output p = flag(g), x = number(g);
+  Variable v = variable(g, "v", Tensor::scalar(0.0f)), w = variable(g, "w", Tensor::scalar(0.0f));
+  Function f = g.function("f", {f32_scalar}, {f32_scalar}, [&](Function&, Output k) {
+    assign_add(v, constant(g, 1.0f));
+    return -k;
+  });
+  Op sides = g.add(NodeSpec{.op = "Switch", .inputs = {x, p}});
+  Op call = f.call_op({sides.output(1)});
+  Op after = g.add(
+      NodeSpec{.op = "AssignAdd", .inputs = {w.handle(), constant(g, 1.0f)}, .control = {call}});
+  Ran r(g, kPlaces[0]);
+  auto step = r.s->compile({}, {after}, {p, x});
+  step.run({no(), Tensor::scalar(3.0f)});
+  CHECK(r.value(v) == 0);
+  CHECK(r.value(w) == 0);
+  step.run({yes(), Tensor::scalar(3.0f)});
+  CHECK(r.value(v) == 1);
+  CHECK(r.value(w) == 1);
+}
+
 TEST_CASE("a call behind a Merge on one side of a client's Switch dies with that side") {
   Graph g;
   Output p = flag(g), q = placeholder<bool>(g, PartialShape::scalar(), "q"), x = number(g);

@@ -70,12 +70,23 @@ Expected<Lowered> CallLowering::lower_call(const NodeDef& call, const std::vecto
     for (const Value& v : body->results) done.control.push_back(v.port.node);
     if (inside.pivot != kNoNode) done.control.push_back(inside.pivot);
     done.control.insert(done.control.end(), inside.control.begin(), inside.control.end());
-    out.done = {out_.append(std::move(done))};
+    out.done = {dies_with(inside.pivot, out_.append(std::move(done)), call, inside)};
   }
   std::vector<Inlined> run;
   run.push_back(std::move(body).value());
   out.outputs.push_back({.run = saved_.add_run(std::move(run))});
   return out;
+}
+
+// A node after `done`, a trigger, that is dead if the pivot is: so is what comes after the call.
+NodeId CallLowering::dies_with(NodeId pivot, NodeId done, const NodeDef& call,
+                               const Place& inside) {
+  if (pivot == kNoNode || out_.node(pivot).op == kLoopBodyOp ||
+      out_.node(pivot).op == kFunctionBodyOp)
+    return done;
+  NodeDef node = out_.make_identity(call, "over", {pivot, 0}, inside);
+  node.control = {done};
+  return out_.append(std::move(node));
 }
 
 // A call from outside starts without open functions: those around it do not matter to it.

@@ -40,6 +40,7 @@ class CallLowering {
                                      const Place& place);
   Expected<Lowered> lower_call(const NodeDef& call, const std::vector<Value>& inputs,
                                const Place& inside, bool wants_done);
+  NodeId dies_with(NodeId pivot, NodeId done, const NodeDef& call, const Place& inside);
   Expected<Lowered> lower_recursive(const NodeDef& call, const FunctionDef& f,
                                     const std::vector<Value>& inputs, const Place& inside);
   Expected<Lowered> lower_branches(const NodeDef& call, const std::vector<Value>& inputs,
