@@ -344,6 +344,17 @@ TEST_CASE("a variable that one side of a client's Switch reads learns from all o
     }
 }
 
+TEST_CASE("bodies that know shapes from constants around them have gradients, twice") {
+  for (bool taken : {true, false})
+    check_gradients(
+        [](Graph& g, Output p, Output x) {
+          Output dims = constant(g, std::vector<std::int64_t>{3, 1});
+          return cond(
+              p, [&] { return sum(tanh(reshape(x, dims)), 1); }, [&] { return exp(x); });
+        },
+        {side(taken)});
+}
+
 TEST_CASE("a gradient uses what a body makes of a constant around it that is fed") {
   Graph g;
   Output p = placeholder<bool>(g, PartialShape::scalar(), "p");

@@ -75,6 +75,15 @@ TEST_CASE("gradients through branches in a loop, twice") {
   });
 }
 
+TEST_CASE("a loop that knows shapes from constants around it has gradients, twice") {
+  for (LoopSave save : {LoopSave::values, LoopSave::variables})
+    check_gradients([&](Graph& g, Output n, Output x) {
+      Output dims = constant(g, std::vector<std::int64_t>{3, 1});
+      return loop_of(g, n, x, [&](Output, Output v) { return sum(tanh(reshape(v, dims)), 1); },
+                     {.save = save});
+    });
+}
+
 TEST_CASE("gradients through calls in a loop, twice") {
   check_gradients([](Graph& g, Output n, Output x) {
     const ValueType three{DType::f64, {3}};

@@ -105,6 +105,7 @@ Status Inliner::inline_body_node(Inlined& in, NodeId id, const Place& place, boo
   if (role != Role::saved) return inline_node(in, id, place);
   const Port handle = body.inputs[0];
   TROUPE_TRY(Value value, saved_.find(body, in.values[handle.node][handle.index], place.frame));
+  TROUPE_TRY(value, shapes_.saved(body, value, place));
   in.values[id] = {value};
   return ok_status();
 }

@@ -18,7 +18,8 @@ std::size_t port_of_run(const FunctionDef& f, NodeId id, std::size_t port) {
   return run ? saved_port(f.nodes[id]) : port;
 }
 
-// An error if the node expects another type, or more of the shape than is known.
+// An error if the node expects another type. Where it says more of the shape than is known, the run
+// checks it: of a list's elements, what takes them off.
 Status check_type(const NodeDef& node, const FunctionDef& f, NodeId id, std::size_t port,
                   DType wanted) {
   auto bad = [&](const std::string& why) { return in_node(invalid_argument(why), node); };
@@ -26,9 +27,10 @@ Status check_type(const NodeDef& node, const FunctionDef& f, NodeId id, std::siz
       f.nodes[id].out_types[port] != wanted)
     return bad(called(f) + " has no such output of a node that it names");
   const PartialShape& is = f.nodes[id].out_shapes[port];
-  auto shape = PartialShape::merge(node.out_shapes[0], is);
-  if (wanted == DType::resource || (shape.ok() && *shape == is)) return ok_status();
-  return bad("it says more of the shape than " + called(f) + " does");
+  if (wanted == DType::resource || PartialShape::merge(node.out_shapes[0], is).ok())
+    return ok_status();
+  return bad("it says that its shape is " + node.out_shapes[0].text() + ", which in " + called(f) +
+             " is " + is.text());
 }
 
 }  // namespace

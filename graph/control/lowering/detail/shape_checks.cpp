@@ -29,6 +29,12 @@ Expected<Value> ShapeChecks::result(const FunctionDef& f, std::size_t k, const V
                  place);
 }
 
+Expected<Value> ShapeChecks::saved(const NodeDef& node, const Value& value, const Place& place) {
+  return ensured(value, node.out_shapes[0],
+                 {node.name + "/shape", called(node) + ", which a gradient takes", node.site},
+                 place);
+}
+
 Status ShapeChecks::first_variables(const NodeDef& loop, const FunctionDef& body,
                                     std::vector<Value>& arguments, const Place& before) {
   for (std::size_t v = 0; v < loop_variables(loop) && v < arguments.size(); ++v) {

@@ -21,6 +21,9 @@ class ShapeChecks {
   // `value` as result k of the function.
   Expected<Value> result(const FunctionDef& f, std::size_t k, const Value& value,
                          const Place& place);
+  // `value` as what `node`, of role saved, takes from the run of a function. Whoever made the node
+  // may have known more of the function's shapes.
+  Expected<Value> saved(const NodeDef& node, const Value& value, const Place& place);
   // The first values of a loop's variables: replaces the leading ones of `arguments`.
   Status first_variables(const NodeDef& loop, const FunctionDef& body,
                          std::vector<Value>& arguments, const Place& before);
