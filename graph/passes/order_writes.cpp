@@ -251,7 +251,8 @@ void set_epoch(NodeDef& node, std::uint32_t epoch) {
   node.attrs.insert_or_assign(std::string(kEpochAttr), Attr(std::int64_t(epoch)));
 }
 
-// Numbers each write above all earlier ones of its variables: epochs grow along each chain.
+// Numbers each write above all earlier ones of its variables: epochs grow along each chain. From
+// here on a write has one contribution, until it is copied.
 void number_writes(GraphDef& graph, const std::map<std::string, Uses>& all) {
   std::map<NodeId, std::vector<const Uses*>> variables_of;
   for (const auto& [key, uses] : all)
@@ -262,6 +263,9 @@ void number_writes(GraphDef& graph, const std::map<std::string, Uses>& all) {
     for (const Uses* v : variables) epoch = std::max(epoch, next[v]);
     for (const Uses* v : variables) next[v] = epoch + 1;
     set_epoch(graph.nodes[write], epoch);
+    // Only replication makes copies. Who reads it would wait for those that a client names.
+    AttrMap& attrs = graph.nodes[write].attrs;
+    if (auto at = attrs.find("replicas"); at != attrs.end()) at->second = Attr(std::int64_t{1});
   }
 }
 

@@ -83,6 +83,22 @@ TEST_CASE("a read ordered after a write sees it") {
   CHECK(fetched[1].item<float>() == 3);
 }
 
+TEST_CASE("a write that names more replicas than there are is one write, which its run reads") {
+  Graph g;
+  Variable v = variable(g, "v", Tensor::scalar(1.0f));
+  const Op add = g.add(NodeSpec{.op = "AssignAdd",
+                                .inputs = {v.handle(), constant(g, 2.0f)},
+                                .attrs = {{"replicas", std::int64_t{2}}}});
+  const Output after = read(v, {add});
+  Session s(g, one_thread());
+  s.init();
+  const auto step = s.compile({after});
+  const auto seen = step.try_run({}, {.timeout = std::chrono::seconds(20)});
+  REQUIRE_MESSAGE(seen.ok(), seen.status().text());
+  CHECK((*seen)[0].item<float>() == 3);
+  CHECK(s.run({v.value()})[0].item<float>() == 3);
+}
+
 TEST_CASE("a list of variables follows another behind what changes it, or ahead of it") {
   Graph g;
   const Variable a = variable(g, "a", {1.f, 2.f}), b = variable(g, "b", 8.f);
