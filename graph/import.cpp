@@ -173,7 +173,10 @@ class GraphImport::Extension {
     NodeDef& n = node(id);
     TROUPE_TRY(DeviceName device, DeviceName::parse(n.device));
     n.device = detail::device_text(device, n.device);
-    if (n.replica < -1) return invalid_argument("replica " + std::to_string(n.replica));
+    if (n.replica != -1)
+      return invalid_argument(
+          "replica " + std::to_string(n.replica) +
+          ": only the step that is compiled of a graph has copies for replicas");
     for (const std::string& other : n.colocate)
       if (!by_name_.contains(other))
         return not_found("colocated with " + quoted(other) + ", which is not in the graph" +
