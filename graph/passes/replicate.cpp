@@ -5,7 +5,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/rounding.hpp"
 #include "graph/control/lowering/deadness.hpp"
 #include "graph/control/lowering/frames.hpp"
 #include "graph/control/state/state_ops.hpp"
@@ -378,7 +377,10 @@ class Copier {
     const PartialShape& shape = node.out_shapes[fetch.index];
     if (!per_replica_[fetch.node]) return out_.port(fetch);
     const bool scalar = is_float(dtype) && shape.fully_known() && shape.shape().rank() == 0;
-    const bool have_ops = ops_.find("AddN") && ops_.find("Mul") && ops_.find("Const");
+    // The sum of numbers of few bits may be beyond the largest of them, where their mean is not.
+    const DType summed = wide(dtype);
+    const bool have_ops = ops_.find("AddN") && ops_.find("Mul") && ops_.find("Const") &&
+                          (summed == dtype || ops_.find("Cast"));
     if (!scalar || !have_ops) {
       step_.notes.push_back("replicate: fetch '" + node.name + "' is replica 0's");
       return {copies_[fetch.node].front(), fetch.index};
@@ -388,26 +390,28 @@ class Copier {
     std::vector<Port> parts;
     for (NodeId c : copies_[fetch.node]) parts.push_back({c, fetch.index});
     // These nodes are placed like replica 0.
-    const NodeId sum = scalar_node(node, base + "_sum", "AddN", std::move(parts), dtype,
-                                   {{"N", Attr(std::int64_t(n_))}});
-    const NodeId scale = scalar_node(node, base + "_scale", "Const", {}, dtype,
-                                     {{"value", Attr(reciprocal(dtype))}});
-    const NodeId mean = scalar_node(node, base, "Mul", {{sum, 0}, {scale, 0}}, dtype, {});
-    return {mean, 0};
+    if (summed != dtype)
+      for (std::size_t r = 0; r < parts.size(); ++r)
+        parts[r] = cast(node, base + "_part_" + std::to_string(r), parts[r], dtype, summed);
+    const NodeId sum = scalar_node(node, base + "_sum", "AddN", std::move(parts), summed,
+                                   {{"T", Attr(summed)}, {"N", Attr(std::int64_t(n_))}});
+    const NodeId scale = scalar_node(node, base + "_scale", "Const", {}, summed,
+                                     {{"T", Attr(summed)}, {"value", Attr(reciprocal(summed))}});
+    const std::string name = summed == dtype ? base : base + "_wide";
+    const Port mean{
+        scalar_node(node, name, "Mul", {{sum, 0}, {scale, 0}}, summed, {{"T", Attr(summed)}}), 0};
+    return summed == dtype ? mean : cast(node, base, mean, summed, dtype);
+  }
+
+  Port cast(const NodeDef& like, std::string name, Port x, DType from, DType to) {
+    return {scalar_node(like, std::move(name), "Cast", {x}, to,
+                        {{"from", Attr(from)}, {"to", Attr(to)}}),
+            0};
   }
 
   Tensor reciprocal(DType dtype) const {
     const double value = 1.0 / n_;
-    switch (dtype) {
-      case DType::f64:
-        return Tensor::scalar(value);
-      case DType::f16:
-        return Tensor::scalar(rounded<half>(value));
-      case DType::bf16:
-        return Tensor::scalar(rounded<bfloat16>(value));
-      default:
-        return Tensor::scalar(float(value));
-    }
+    return dtype == DType::f64 ? Tensor::scalar(value) : Tensor::scalar(float(value));
   }
 
   NodeId scalar_node(const NodeDef& like, std::string name, std::string op,
@@ -417,7 +421,6 @@ class Copier {
     node.op = std::move(op);
     node.inputs = std::move(inputs);
     node.attrs = std::move(attrs);
-    node.attrs.emplace("T", Attr(dtype));
     node.device = like.device;
     if (node.device.empty() && tasks_.size() > 1) node.device = tasks_.front();
     node.site = like.site;

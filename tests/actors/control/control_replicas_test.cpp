@@ -177,6 +177,22 @@ TEST_CASE("a write behind a Merge on one side of a Switch is made of the replica
   CHECK(seen({5, -2}) == 86);
 }
 
+TEST_CASE("numbers of few bits that replicas fetch have a mean where their sum is too large") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    TwoReplicas r(place);
+    const Output small = cast<half>(r.own), rough = cast<bfloat16>(r.own);
+    r.start(place);
+    auto step = r.compile({small, rough});
+    r.give({40960, 61440});  // together more than the largest f16, 65504
+    const auto means = step.run();
+    CHECK(means[0].dtype() == DType::f16);
+    CHECK(float(means[0].item<half>()) == 51200);
+    CHECK(means[1].dtype() == DType::bf16);
+    CHECK(float(means[1].item<bfloat16>()) == 51200);
+  }
+}
+
 TEST_CASE("what takes the values of all replicas is refused in a branch that some may not take") {
   TwoReplicas r(kPlaces[0]);
   Output y = cond(
