@@ -67,9 +67,11 @@ struct FloorDiv {
   template <class T>
   constexpr T operator()(T a, T b) const {
     if constexpr (!std::is_integral_v<T>) {
-      // a / b may have been rounded up to an integer: q b is beyond a then, by what fma knows.
+      // a / b may have been rounded up to an integer: q b is beyond a then, by what fma knows. A
+      // negative quotient may have become -0, as that by an infinity does.
       const T q = std::floor(a / b), past = std::fma(q, b, -a);
-      return (b > 0 ? past > 0 : past < 0) ? q - 1 : q;
+      const bool to_zero = q == 0 && a != 0 && (a < 0) != (b < 0);
+      return to_zero || (b > 0 ? past > 0 : past < 0) ? q - 1 : q;
     } else {
       T q = Div{}(a, b);
       bool below = std::is_signed_v<T> && b != T(-1) && a % b != 0 && (a < 0) != (b < 0);
