@@ -39,7 +39,11 @@ Output log_sum_exp(Output x, const SumOptions& options, Site site) {
                                                  : std::numeric_limits<float>::max();
   const Output safe = minimum(maximum(top, -largest, site), largest, site);
   const Output sums = sum(exp(Operand(x, site) - Operand(safe, site), site), options, site);
-  const Output logs = log(sums, site);
+  // The slope of log at 0 is infinite, that of exp at -inf is 0: their product would be NaN.
+  const Output none = Operand(sums, site) == Operand(0.0, site);
+  const Output some = log(select(none, Operand(1.0, site), sums, site), site);
+  const Operand nothing(-std::numeric_limits<double>::infinity(), site);
+  const Output logs = select(none, nothing, some, site);
   return detail::narrow(
       Operand(logs, site) + Operand(reshape(safe, shape(logs, {}, site), site), site), dtype, site);
 }

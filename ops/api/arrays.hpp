@@ -13,7 +13,8 @@
 
 namespace troupe {
 
-// log(sum(exp(x))) over the dimensions `axes`, without overflow; -inf of no elements.
+// log(sum(exp(x))) over the dimensions `axes`, without overflow; -inf of no elements. Elements that
+// are all -inf have no gradient.
 Output log_sum_exp(Output x, const SumOptions& options = {}, Site site = Site::here());
 template <class = void>
 Output log_sum_exp(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()) {

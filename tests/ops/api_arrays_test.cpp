@@ -52,6 +52,17 @@ TEST_CASE("log_sum_exp is right where exp overflows, of infinities and of nothin
   CHECK(dz[1] == doctest::Approx(0.75f));
 }
 
+TEST_CASE("elements that are all -inf have no gradient of log_sum_exp, and leave that of others") {
+  Graph g;
+  const Output x = constant(g, {{-kArrayInf, -kArrayInf}, {0.f, -kArrayInf}, {1.f, 1.f}});
+  const Output slope = gradients(log_sum_exp(x, 1), {x})[0];
+  CHECK(values_of_array(g, slope) == std::vector<float>{0, 0, 1, 0, 0.5f, 0.5f});
+  CHECK(values_of_array(g, gradients(slope * slope, {x})[0]) ==
+        std::vector<float>{0, 0, 0, 0, 0, 0});
+  const Output unknown = constant(g, {kArrayNan, -kArrayInf});
+  CHECK(std::isnan(values_of_array(g, log_sum_exp(unknown))[0]));
+}
+
 TEST_CASE("boolean_mask takes what a mask says, in one dimension or several") {
   Graph g;
   const Output x = constant(g, {{1.f, 2.f}, {3.f, 4.f}, {5.f, 6.f}});
