@@ -343,9 +343,11 @@ typename Recurrent<Cell>::Sequence Recurrent<Cell>::with_lengths(Output x, Outpu
   const Output length = lengths_beside(x, lengths, site);
   const Output step = expand_dims(steps_of(dimension(x, 0, site), site), 1, site);
   const Output within = expand_dims(less(step, length, site), 2, site);  // [time, batch, 1]
-  // Behind its end a sequence idles: then the last c is that of its last step. The last h is looked
-  // up among the steps.
-  const Output parts = select(within, cell_.input_part(x, site), cell_.idle_part(site), site);
+  // What stands behind the end is replaced before it is multiplied: in the gradient of W it meets
+  // zeros, and 0 * NaN would be NaN. There a sequence idles: then the last c is that of its last
+  // step. The last h is looked up among the steps.
+  const Output own = select(within, x, Operand(0.0, site).beside(x), site);
+  const Output parts = select(within, cell_.input_part(own, site), cell_.idle_part(site), site);
   const Sequence all = cell_.steps(parts, first, site);
   const Output from_first = concat({expand_dims(first.h, 0, site), all.h}, {.axis = 0}, site);
   const Output last = gather_nd(from_first, places(length, x, site), site);

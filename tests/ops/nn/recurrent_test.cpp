@@ -1,5 +1,7 @@
 // Sequences of different lengths, both directions and stacks of recurrent layers, against each
 // sequence by itself.
+#include <limits>
+
 #include "tests/ops/kernels/reference.hpp"
 
 using namespace troupe;
@@ -87,6 +89,39 @@ TEST_CASE("a sequence of some length is the same by itself and beside longer one
   check_lengths<nn::Lstm>(nn::OverTime::fused);
   check_lengths<nn::Lstm>(nn::OverTime::unrolled);
   check_lengths<nn::Gru>(nn::OverTime::unrolled);
+}
+
+TEST_CASE("what stands behind the end of a sequence reaches no value and no gradient") {
+  Graph g;
+  RecurrentRoot root{g.scope("net")};
+  nn::Stacked<nn::Bidirectional<nn::Gru>> stack{root,    "stack", kIn,
+                                                kHidden, 1,       {.dtype = DType::f64}};
+  nn::Lstm layer{root, "layer", kIn, kHidden, {.dtype = DType::f64}};
+  Output x = placeholder<double>(g, {kTime, kBatch, kIn});
+  const Output lengths = constant(g, kLengths);
+  const auto one = layer.with_lengths(x, lengths);
+  std::vector<Output> inputs{x},
+      all{one.h, one.last.h, one.last.c, stack.with_lengths(x, lengths).h};
+  for (const nn::Module* m : std::initializer_list<const nn::Module*>{&layer, &stack})
+    for (const Variable& v : m->parameters()) inputs.push_back(v.handle());
+  for (const Output& slope : gradients(squares(all), inputs)) all.push_back(slope);
+  std::vector<double> zeros = draw(1, kTime * kBatch * kIn), odd = zeros;
+  for (std::int64_t t = 0; t < kTime; ++t)
+    for (std::int64_t b = 0; b < kBatch; ++b)
+      for (std::int64_t i = 0; i < kIn && t >= kLengths[std::size_t(b)]; ++i) {
+        const auto at = std::size_t((t * kBatch + b) * kIn + i);
+        zeros[at] = 0;
+        odd[at] = i == 0 ? std::numeric_limits<double>::quiet_NaN()
+                         : std::numeric_limits<double>::infinity();
+      }
+  Interpreter run(g);
+  run.init();
+  const auto want = run.run(all, {}, {{x.node(), tensor({kTime, kBatch, kIn}, zeros)}});
+  const auto got = run.run(all, {}, {{x.node(), tensor({kTime, kBatch, kIn}, odd)}});
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    INFO("value " << i);
+    check_near(got[i], numbers(want[i]));
+  }
 }
 
 TEST_CASE("sequences are turned around as far as they go") {
