@@ -11,6 +11,7 @@
 #include "graph/control/functions/ops.hpp"
 #include "graph/control/gradients/detail/tape.hpp"
 #include "graph/control/gradients/gradients.hpp"
+#include "graph/detail/node_check.hpp"
 #include "graph/detail/partial_gradient.hpp"
 #include "graph/node_query.hpp"
 
@@ -371,7 +372,20 @@ class Backprop {
     return parts[0].gradient;
   }
 
+  // A node takes so many inputs: of more, sums are added.
   Expected<Output> sum_of(NodeSpec spec) {
+    while (spec.inputs.size() > detail::kMaxPorts) {
+      std::vector<Output> sums;
+      for (std::size_t i = 0; i < spec.inputs.size(); i += detail::kMaxPorts) {
+        NodeSpec part = spec;
+        const auto begin = spec.inputs.begin() + std::ptrdiff_t(i);
+        part.inputs.assign(
+            begin, begin + std::ptrdiff_t(std::min(detail::kMaxPorts, spec.inputs.size() - i)));
+        TROUPE_TRY(Op sum, g_.try_add(std::move(part)));
+        sums.push_back(sum.output());
+      }
+      spec.inputs = std::move(sums);
+    }
     TROUPE_TRY(Op sum, g_.try_add(std::move(spec)));
     return sum.output();
   }

@@ -161,6 +161,15 @@ TEST_CASE("gradients of one value are summed in the order of its consumers") {
   CHECK(from(3) == "gradients/Mul/Mul_1");
 }
 
+TEST_CASE("a value that more nodes take than a node has inputs has a gradient") {
+  Scene s;
+  const Output x = s.x("x", 2);
+  Output y = x;
+  for (int i = 0; i < 70'000; ++i) y = s.g.add("Add", {y, x});
+  CHECK(!s.grads({y}, {x})[0].empty());
+  CHECK(s.count("AddN") == 3);
+}
+
 TEST_CASE("a y that another y depends on counts both ways") {
   Scene s;
   Output a = s.x("a", 3);
