@@ -73,12 +73,19 @@ class Lowering {
     for (Port in : call.inputs) {
       auto run = runs_.find(in);
       inputs.push_back(run == runs_.end() ? Value{.port = out_.port(in)} : run->second);
-      // If a client's Switch leaves an input dead, the whole call is dead.
+      // If a client's Switch leaves an input dead, the whole call is dead; so it is behind a node
+      // that is dead.
       if (run == runs_.end() && dying_[in.node]) dying.push_back(inputs.back());
     }
-    for (NodeId& c : call.control) c = out_.node(c);
+    std::vector<NodeId> behind;
+    for (NodeId& c : call.control) {
+      const bool dies = dying_[c];
+      c = out_.node(c);
+      if (dies) behind.push_back(c);
+    }
     Place place;
-    if (!dying.empty()) place.pivot = inliner_.writer().append_pivot(call, dying, place);
+    if (!dying.empty() || !behind.empty())
+      place.pivot = inliner_.writer().append_pivot(call, dying, behind, place);
     TROUPE_TRY(Lowered lowered, inliner_.lower(call, inputs, place, followed_[id]));
     for (std::uint32_t k = 0; k < lowered.outputs.size(); ++k) {
       // A fetch must be a node of the plan, which a feed is not.

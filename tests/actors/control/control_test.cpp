@@ -456,17 +456,27 @@ TEST_CASE("what comes after a call on one side of a client's Switch dies with th
     return -k;
   });
   Op sides = g.add(NodeSpec{.op = "Switch", .inputs = {x, p}});
-  Op call = f.call_op({sides.output(1)});
-  Op after = g.add(
-      NodeSpec{.op = "AssignAdd", .inputs = {w.handle(), constant(g, 1.0f)}, .control = {call}});
+  const Output passed = sides.output(1) * 2.0f;
+  std::vector<Op> calls{f.call_op({sides.output(1)})};
+  {
+    auto behind = g.with_control({passed});
+    calls.push_back(f.call_op({x}));
+  }
+  std::vector<Op> after;
+  for (const Op& call : calls)
+    after.push_back(g.add(
+        NodeSpec{.op = "AssignAdd", .inputs = {w.handle(), constant(g, 1.0f)}, .control = {call}}));
   Ran r(g, kPlaces[0]);
-  auto step = r.s->compile({}, {after}, {p, x});
-  step.run({no(), Tensor::scalar(3.0f)});
-  CHECK(r.value(v) == 0);
-  CHECK(r.value(w) == 0);
-  step.run({yes(), Tensor::scalar(3.0f)});
-  CHECK(r.value(v) == 1);
-  CHECK(r.value(w) == 1);
+  for (const Op& one : after) {
+    auto step = r.s->compile({}, {one}, {p, x});
+    const float before = r.value(w);
+    step.run({no(), Tensor::scalar(3.0f)});
+    CHECK(r.value(v) == before);
+    CHECK(r.value(w) == before);
+    step.run({yes(), Tensor::scalar(3.0f)});
+    CHECK(r.value(v) == before + 1);
+    CHECK(r.value(w) == before + 1);
+  }
 }
 
 TEST_CASE("a call behind a Merge on one side of a client's Switch dies with that side") {

@@ -1,6 +1,7 @@
 #include "graph/control/lowering/detail/inliner.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "graph/control/functions/ops.hpp"
 #include "graph/control/state/state_ops.hpp"
@@ -231,21 +232,27 @@ Status Inliner::inline_call(Inlined& in, NodeId id, const Place& place, bool wan
     inputs.push_back(in.values[p.node][p.index]);
     if (may_die[p.node] && inputs.back().run == kNoRun) dying.push_back(inputs.back());
   }
+  std::vector<NodeId> behind;
+  for (NodeId c : body.control)
+    if (may_die[c])
+      std::copy_if(in.nodes[c].begin(), in.nodes[c].end(), std::back_inserter(behind),
+                   [&](NodeId n) { return !out_.is_handle(n); });
+  const bool dies = !dying.empty() || !behind.empty();
   NodeDef call = body;
   call.control = control_of(in, body);
   locate(call, in, place);
   Place here = place;
   if (!body.device.empty()) here.loop.clear();
-  if (!dying.empty()) here.pivot = out_.append_pivot(call, dying, here);
+  if (dies) here.pivot = out_.append_pivot(call, dying, behind, here);
   std::vector<NodeId> queues;
-  if (place.frame != 0) queues = queues_.queues_of(call, inputs, !dying.empty());
+  if (place.frame != 0) queues = queues_.queues_of(call, inputs, dies);
   for (NodeId queue : queues) queues_.come_after_last(call, queue, place);
   wants_done |= !queues.empty();
   TROUPE_TRY(Lowered lowered, calls_.lower(call, inputs, std::move(here), wants_done));
   in.values[id] = std::move(lowered.outputs);
   in.nodes[id] = lowered.done;
   const auto alive = [&](std::vector<NodeId> nodes) {
-    if (dying.empty() || nodes.empty()) return nodes;
+    if (!dies || nodes.empty()) return nodes;
     return std::vector{out_.append_over(body.name, std::move(nodes), call, place)};
   };
   lowered.effects = alive(std::move(lowered.effects));

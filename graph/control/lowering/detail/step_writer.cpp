@@ -48,7 +48,7 @@ NodeId StepWriter::append(NodeDef node) {
 }
 
 NodeId StepWriter::append_pivot(const NodeDef& call, const std::vector<Value>& values,
-                                Place inside) {
+                                const std::vector<NodeId>& behind, Place inside) {
   NodeId last = kNoNode;
   inside.prefix += call.name + "/";
   inside.device = call.device;
@@ -58,7 +58,14 @@ NodeId StepWriter::append_pivot(const NodeDef& call, const std::vector<Value>& v
     if (last != kNoNode) node.control.push_back(last);
     last = append(std::move(node));
   }
-  return last;
+  if (behind.empty()) return last;
+  NodeDef node = make("pivot", "Const", call, inside);
+  node.control = behind;
+  if (last != kNoNode) node.control.push_back(last);
+  node.attrs = {{"T", DType::bool_}, {"value", Tensor::scalar(true)}};
+  node.out_types = {DType::bool_};
+  node.out_shapes = {PartialShape::scalar()};
+  return append(std::move(node));
 }
 
 NodeId StepWriter::append_result(const NodeDef& call, const Value& value) {

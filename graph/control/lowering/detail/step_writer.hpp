@@ -58,8 +58,9 @@ class StepWriter {
   // Appends the node, whose inputs and control edges use numbers of the new step. Makes its name
   // unique.
   NodeId append(NodeDef node);
-  // Appends and returns a node that is dead if one of these values is.
-  NodeId append_pivot(const NodeDef& call, const std::vector<Value>& values, Place inside);
+  // Appends and returns a node that is dead if one of these values is, or one of these nodes.
+  NodeId append_pivot(const NodeDef& call, const std::vector<Value>& values,
+                      const std::vector<NodeId>& behind, Place inside);
   // Appends a node whose output is the value.
   NodeId append_result(const NodeDef& call, const Value& value);
   // Appends a trigger that runs after `effects` and is never dead, even if a client's Switch leaves
