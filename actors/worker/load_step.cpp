@@ -34,6 +34,19 @@ Expected<std::unordered_map<std::uint32_t, WriteInfo>> write_infos(const Plan& p
   return infos;
 }
 
+std::unordered_map<std::uint32_t, std::uint32_t> first_copies(const Plan& plan) {
+  std::unordered_map<std::uint32_t, std::uint32_t> copies;
+  std::map<std::string, std::uint32_t> first;  // by original name
+  for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanInfo& info = plan.info[i];
+    const bool unordered = info.external && info.external->order == External::Order::none;
+    if (!unordered || info.replica < 0) continue;
+    const auto [known, fresh] = first.emplace(original_name(info.def), i);
+    if (!fresh) copies.emplace(i, known->second);
+  }
+  return copies;
+}
+
 std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> reads_after(
     const Plan& plan, const std::unordered_map<std::uint32_t, WriteInfo>& writes) {
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> writes_of;  // by resource
@@ -146,6 +159,7 @@ Expected<PreparedStep::Partition> StepLoader::prepare(Plan plan, Loaded& loaded,
   }
   TROUPE_TRY(out.program, load_plan(std::move(plan), device, ops_));
   TROUPE_TRY(out.writes, write_infos(out.program->plan(), ops_, device));
+  out.copies = first_copies(out.program->plan());
   out.after = reads_after(out.program->plan(), out.writes);
   return out;
 }

@@ -27,6 +27,9 @@ Expected<std::unordered_map<std::uint32_t, WriteInfo>> write_infos(const Plan& p
                                                                    const OpTable& ops,
                                                                    Device& device);
 
+// For each copy that a node without an order has for a replica: the first of these copies.
+std::unordered_map<std::uint32_t, std::uint32_t> first_copies(const Plan& plan);
+
 // For each read of an epoch after 0, the keys of earlier writes of its variable.
 std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> reads_after(
     const Plan& plan, const std::unordered_map<std::uint32_t, WriteInfo>& writes);
@@ -40,6 +43,7 @@ struct PreparedStep {
     std::uint32_t index = 0;  // in the step
     std::shared_ptr<const LoadedPlan> program;
     std::unordered_map<std::uint32_t, WriteInfo> writes;
+    std::unordered_map<std::uint32_t, std::uint32_t> copies;
     std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> after;
     std::vector<FeedSpec> feeds;                         // in the order of Plan::feeds
     std::map<std::uint32_t, LoadedFunctions> functions;  // of datasets, by Plan::resources

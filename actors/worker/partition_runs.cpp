@@ -304,7 +304,8 @@ ResourceRequest::Item PartitionRuns::item_of(Attempt& attempt, RequestItem& item
   ResourceRequest::Item out;
   out.node = &plan.info[item.node];
   out.resource = &plan.resources[out.node->resource];
-  out.key.node = item.node;
+  const auto copy = setup_.copies.find(item.node);
+  out.key.node = copy == setup_.copies.end() ? item.node : copy->second;
   out.key.replica = out.replica();
   if (auto write = setup_.writes.find(item.node); write != setup_.writes.end()) {
     out.rule = write->second.rule;

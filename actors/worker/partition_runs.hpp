@@ -42,6 +42,9 @@ struct PartitionSetup {
   std::vector<PartitionResource> resources;  // parallel to Plan::resources
   std::vector<DatasetRead> datasets;
   std::unordered_map<std::uint32_t, WriteInfo> writes;  // by plan node
+  // WriteKey::node of the copies made for replicas of a node that asks a resource, by plan node; of
+  // others, and of the first copy, it is the plan node.
+  std::unordered_map<std::uint32_t, std::uint32_t> copies;
   // For reads ordered after writes of their own run: the keys of those writes, by plan node.
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> after;
   std::shared_ptr<Trace> trace;  // null: nothing is recorded

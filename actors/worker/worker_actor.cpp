@@ -198,6 +198,7 @@ Status load_partition(WorkerSelf self, CompiledId compiled, const PreparedStep& 
   setup.partition.datasets = dataset_reads(plan);
   setup.partition.program = std::move(partition.program);
   setup.partition.writes = std::move(partition.writes);
+  setup.partition.copies = std::move(partition.copies);
   setup.partition.after = std::move(partition.after);
   setup.partition.trace = s.options.trace;
   setup.partition.memories = s.memories;

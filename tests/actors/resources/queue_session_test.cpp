@@ -5,6 +5,8 @@
 #include <atomic>
 #include <thread>
 
+#include "ops/api/control.hpp"
+#include "ops/data/data.hpp"
 #include "tests/actors/support/sessions.hpp"
 
 using namespace troupe;
@@ -236,6 +238,26 @@ TEST_CASE("a run takes what it put, after what was there") {
   CHECK(both.run({Tensor::scalar(2.0f)})[0].item<float>() == 1);
   CHECK(both.run({Tensor::scalar(3.0f)})[0].item<float>() == 2);
   CHECK(f.count() == 1);
+}
+
+TEST_CASE("what replicas put in is in their order, whichever has to wait") {
+  Floats gate;
+  const Output own = data::tensors({Tensor::of<float>({2}, {0, 1})}).repeat().outputs<1>(gate.g)[0];
+  // The first replica has its element when somebody has put one into the gate.
+  const Output x = cond(
+      own < 0.5f, [&] { return take_from(gate.q); }, [&] { return own + 0.0f; });
+  const Output all = fifo_queue(gate.g, {DType::f32}, {.shapes = {PartialShape::scalar()}});
+  const Op put = enqueue(all, {x});
+  const Output taken = take_from(all);
+  const CompiledStep putting = gate.s.compile({}, {put}, {}, {.replicas = 2});
+  for (int i = 0; i < 3; ++i) {
+    PendingRun run = putting.start({});
+    gate.until_blocked();
+    REQUIRE(gate.put(7).ok());
+    REQUIRE(run.try_get().ok());
+    CHECK(gate.s.run({taken})[0].item<float>() == 7);
+    CHECK(gate.s.run({taken})[0].item<float>() == 1);
+  }
 }
 
 TEST_CASE("closing the session ends runs that wait on either side") {
