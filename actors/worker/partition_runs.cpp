@@ -228,6 +228,29 @@ void PartitionRuns::waited(const AttemptId& id, std::uint32_t wait, Status statu
 
 // ------------------------------------------------------------------ resources
 
+namespace {
+
+// What takes elements declares them as the program says, and other nodes, here and in other
+// processes, are made for that. A dataset sees to its elements itself.
+Status check_answer(const PlanInfo& info, const std::vector<Tensor>& values) {
+  const External& external = *info.external;
+  if (external.order != External::Order::none || external.resource == "dataset") return ok_status();
+  const NodeDef& node = info.def;
+  const std::size_t declared = std::min(node.out_types.size(), node.out_shapes.size());
+  for (std::size_t i = 0; i < std::min(values.size(), declared); ++i) {
+    const Tensor& value = values[i];
+    if (!value.defined() || value.dtype() == DType::list) continue;  // of its elements
+    if (value.dtype() == node.out_types[i] && node.out_shapes[i].accepts(value.shape())) continue;
+    return invalid_argument("output " + std::to_string(i) + " is declared " +
+                            std::string(dtype_name(node.out_types[i])) + node.out_shapes[i].text() +
+                            ", and is " + std::string(dtype_name(value.dtype())) +
+                            value.shape().text());
+  }
+  return ok_status();
+}
+
+}  // namespace
+
 void PartitionRuns::answered(ResourceAnswer answer, Outputs& out) {
   Attempt* attempt = find(answer.attempt);
   if (!attempt) return;
@@ -236,6 +259,9 @@ void PartitionRuns::answered(ResourceAnswer answer, Outputs& out) {
   const auto id = std::uint32_t(answer.id);
   if (attempt->finished || !attempt->asked.contains(id)) return;
   note_answer(*attempt, answer);
+  if (answer.status.ok())
+    answer.status =
+        check_answer(setup_.program->plan().info[attempt->asked.at(id).node], answer.values);
   attempt->asked.erase(id);
   if (answer.status.ok())
     attempt->step->answer(id, std::move(answer.values));

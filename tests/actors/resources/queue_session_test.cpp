@@ -202,6 +202,30 @@ TEST_CASE("an element of another dtype, shape or size is refused") {
   CHECK(s.run({size})[0].item<std::int64_t>() == 2);
 }
 
+TEST_CASE("an element of another shape than its taker declares fails the run, and stays") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    Graph g;
+    Output q;
+    {
+      auto there = g.with_device(place.second);
+      q = fifo_queue(g, {DType::f32});
+    }
+    const Op put = enqueue(q, {constant<float>(g, {4}, {1, 2, 3, 4})});
+    const Output wrong = dequeue(q, {DType::f32}, {.shapes = {PartialShape{3}}})[0];
+    const Output right = dequeue(q, {DType::f32}, {.shapes = {PartialShape{4}}})[0];
+    const Output here = node(g, place.first, "Neg", {wrong}).output();
+    PlacedSession s(g, place);
+    s->run({}, {put});
+    for (const Output& taken : {wrong, here}) {
+      const Status status = s->try_run({taken}).status();
+      says(status, Code::invalid_argument, "output 0 is declared f32[3], and is f32[4]");
+      says(status, Code::invalid_argument, "queue_session_test.cpp:");
+    }
+    CHECK(s->run({right})[0].elements() == 4);
+  }
+}
+
 TEST_CASE("nodes that share a queue must declare the same") {
   Graph g;
   Output q = fifo_queue(g, {DType::f32}, {.capacity = 2, .shared_name = "both"});
