@@ -58,7 +58,7 @@ bool QueueState::needs_no_turn(Side side, const Waiter& request) const {
 }
 
 // Fails a request if the run's own leases and reservations fill the queue: only its commit could
-// make room. Dequeues of a closed queue are excepted.
+// make room. Dequeues of a closed queue are excepted, and of one that the run itself has closed.
 std::optional<QueueState::Reply> QueueState::hopeless(Side side, const Waiter& request) const {
   const AttemptLog* log = log_of(request.attempt);
   if (side == Side::enqueue) {
@@ -66,7 +66,8 @@ std::optional<QueueState::Reply> QueueState::hopeless(Side side, const Waiter& r
         own_marks(request.attempt) + std::int64_t(request.elements.size()) <= spec_.capacity)
       return std::nullopt;
   } else {
-    if (closed_ || !log || log->dequeues.count(request.key) != 0 ||
+    const bool closes = log && log->close && enqueuers_.empty();
+    if (closed_ || closes || !log || log->dequeues.count(request.key) != 0 ||
         request.wanted.n <= spec_.capacity - log->leased())
       return std::nullopt;
   }

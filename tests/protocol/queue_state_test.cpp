@@ -177,6 +177,24 @@ TEST_CASE_FIXTURE(LongQueueFixture, "what a run gets since it has closed the que
   CHECK_FALSE(reply(enqueue(b, 2))->own);
 }
 
+TEST_CASE_FIXTURE(LongQueueFixture, "a run that closes a full queue takes all that is in it") {
+  fill({1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  auto a = newer(1);
+  close(a);
+  auto first = request(a), rest = request(a), more = request(a);
+  queue.dequeue_many(first, 6, true, out);
+  queue.dequeue_many(rest, 6, true, out);
+  queue.dequeue_many(more, 6, true, out);
+  REQUIRE(code(first.id) == Code::ok);
+  REQUIRE(code(rest.id) == Code::ok);
+  CHECK(reply(rest.id)->values[0].dim(0) == 4);
+  CHECK(code(more.id) == Code::out_of_range);
+  CHECK(code(dequeue(a)) == Code::out_of_range);
+  commit(a, 3);
+  CHECK(queue.closed());
+  CHECK(queue.elements().empty());
+}
+
 TEST_CASE_FIXTURE(QueueFixture, "a run does not wait behind others for its own element") {
   auto a = newer(1), b = newer(2);
   auto other = dequeue(a);
