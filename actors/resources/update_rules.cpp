@@ -253,7 +253,8 @@ Status check_types(const LoggedWrite& write, std::span<const VariableMeta> targe
   return ok_status();
 }
 
-// Memory for what the reductions join, which they keep, and for new values of variables.
+// Memory for what the reductions join, which they keep, and for new values of variables. What they
+// have from an earlier call is not reserved again.
 Expected<std::vector<Tensor>> room_for(std::span<const VariableMeta> variables,
                                        std::vector<WriteReduction>& reductions, Device& device) {
   std::set<std::uint32_t> updated;
@@ -262,20 +263,19 @@ Expected<std::vector<Tensor>> room_for(std::span<const VariableMeta> variables,
     if (!assigns(*reduction.rule))
       updated.insert(reduction.targets.begin(), reduction.targets.end());
     const auto& rule = static_cast<const RuleWithKernel&>(*reduction.rule);
-    for (std::size_t o = 0; joins_rows(reduction) && o < rule.reduced.size(); ++o) {
-      Tensor& room = reduction.joined.emplace_back();
-      if (!rule.reduced[o]) continue;
-      TROUPE_TRY(const Shape shape, shape_of_rows(reduction, o));
-      const DType dtype = reduction.contributions.front()[o].dtype();
-      const Tensor& like = reduction.contributions.front()[o];
-      TROUPE_TRY(room, Tensor::make(dtype, shape, memory_of(like, device)));
-    }
-    if (!joins(reduction) || !reduction.joined.empty()) continue;
-    for (const Tensor& operand : reduction.contributions.front()) {
-      Tensor& room = reduction.joined.emplace_back();
-      if (!rule.reduced[reduction.joined.size() - 1]) continue;
-      if (operand.unique()) continue;  // joined in place
-      TROUPE_TRY(room, Tensor::make(operand.dtype(), operand.shape(), device.allocator()));
+    const bool rows = joins_rows(reduction);
+    if (!rows && !joins(reduction)) continue;
+    reduction.joined.resize(rule.reduced.size());
+    for (std::size_t o = 0; o < rule.reduced.size(); ++o) {
+      const Tensor& first = reduction.contributions.front()[o];
+      Tensor& room = reduction.joined[o];
+      if (!rule.reduced[o] || room.defined()) continue;
+      if (rows) {
+        TROUPE_TRY(const Shape shape, shape_of_rows(reduction, o));
+        TROUPE_TRY(room, Tensor::make(first.dtype(), shape, memory_of(first, device)));
+      } else if (!first.unique()) {  // else joined in place
+        TROUPE_TRY(room, Tensor::make(first.dtype(), first.shape(), device.allocator()));
+      }
     }
   }
   std::vector<Tensor> room(variables.size());

@@ -83,6 +83,37 @@ TEST_CASE("a contribution that somebody else holds is not written") {
   CHECK(held.data<float>()[0] == 1);
 }
 
+TEST_CASE("memory for the rows of replicas is reserved once, however often it is asked for") {
+  auto device = make_inline_device(*DeviceName::parse("/job:worker/task:0/cpu:0"));
+  InlineLanes lanes;
+  Graph g;
+  const Variable w = variable(g, "w", *Tensor::zeros(DType::f32, Shape{2, kElements}));
+  const Op update = g.add(NodeSpec{
+      .op = "ApplySparseGradientDescent",
+      .inputs = {w.handle(), constant(g, 1.f), constant(g, Tensor::of<std::int64_t>({1}, {1})),
+                 placeholder<float>(g, {1, kElements})}});
+  NodeDef node = g.node(update.node());
+  node.attrs.insert_or_assign("replicas", Attr(std::int64_t{2}));
+  std::vector<WriteReduction> reductions(1);
+  reductions[0].rule = value_or_throw(make_rule(ops::builtin(), node, {"w"}, *device));
+  reductions[0].targets = {0};
+  for (float x : {1.f, 10.f})
+    reductions[0].contributions.push_back({Tensor::scalar(1.f), Tensor::of<std::int64_t>({1}, {1}),
+                                           filled(*device, x).reshaped({1, kElements})});
+  const OpRules rules(*device);
+  (void)value_or_throw(rules.reserve({}, reductions));
+  const std::uint64_t reserved = device->bytes_in_use();
+  for (int i = 0; i < 3; ++i) (void)value_or_throw(rules.reserve({}, reductions));
+  CHECK(device->bytes_in_use() == reserved);
+  VariableStore::Task task;
+  task.variables.push_back(
+      {"w", DType::f32, *Tensor::zeros(DType::f32, Shape{2, kElements}), true, {}});
+  task.reductions = std::move(reductions);
+  const auto values = value_or_throw(apply_task(std::move(task), *device, lanes));
+  CHECK(values[0].data<float>()[0] == 0);
+  CHECK(values[0].data<float>()[2 * kElements - 1] == -5.5f);  // the mean of both
+}
+
 TEST_CASE("a step of training updates its variables in place") {
   Graph g;
   Variable w = variable(g, "w", made(g, 1));
