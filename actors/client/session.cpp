@@ -560,6 +560,13 @@ std::set<std::string> Session::files_to_recover() const {
   return files;
 }
 
+void Session::forget_files_in(const std::string& folder, const std::string& why) {
+  const std::set<std::string> files = files_to_recover();
+  if (std::any_of(files.begin(), files.end(),
+                  [&](const std::string& file) { return file.starts_with(folder + "/"); }))
+    core_->log.broke(why);
+}
+
 bool Session::all_here() const { return core_->cluster.wait_for == 0; }
 
 Status Session::failure() const {

@@ -413,6 +413,9 @@ class Session {
   // The files that it would read if a worker were lost now: of the kept state, and of
   // try_assign_stored() since.
   std::set<std::string> files_to_recover() const;
+  // The files in that folder are about to be removed: unless it needs none of them, the session
+  // goes back to no state until one is kept again, for that reason.
+  void forget_files_in(const std::string& folder, const std::string& why);
   // Whether all processes of the session are on this machine, and share its memory.
   bool all_here() const;
   // Why no run of the session succeeds any more: it has ended by itself, or lost a part without

@@ -246,6 +246,9 @@ struct Job::State {
   ~State() {
     if (summaries) summaries->flush();
     session.stop_waiting_if(nullptr);
+    if (memory)
+      session.forget_files_in(memory->folder->path(),
+                              "its state was kept in memory by a Job that has ended");
     close_durable("its Job has ended");
   }
 

@@ -638,6 +638,54 @@ TEST_CASE("a job that went back after a NaN goes on without a worker, whatever w
   CHECK(c.session.run({c.v})[0].item<float>() == 10);
 }
 
+namespace {
+
+// Of the job of this process, as its lock tells; empty: there is none.
+std::string folder_in_memory() {
+  for (const fs::directory_entry& file : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code closed;
+    const fs::path path = fs::read_symlink(file.path(), closed);
+    if (path.filename() == ".owner" && path.string().starts_with("/dev/shm/troupe-"))
+      return path.parent_path();
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a session does not go back to what a job kept in memory that is gone") {
+  Losable c([](Graph& g) { return variable(g, "v", 0.f); });
+  const Output zeros =
+      fill(constant(c.g, Tensor::of<std::int64_t>({1}, {17 << 20})), constant(c.g, 0.f));
+  const Output first = variable(c.g, "large", zeros)[0];
+  Op add = assign_add(c.v, constant(c.g, 1.f));
+  {
+    JobOptions options;
+    options.signals = false;
+    options.memory_seconds = 0.01;
+    Job job(c.session, options);
+    // The second one is begun when the session has taken the first.
+    const auto there = [&] {
+      const std::string folder = folder_in_memory();
+      const auto all =
+          folder.empty() ? std::vector<CheckpointInfo>() : value_or_throw(list_checkpoints(folder));
+      return all.size() == 2;
+    };
+    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    for (const JobStep& s : job.steps(1'000'000'000)) {
+      c.session.run({}, {add}, {}, s);
+      if (there()) break;
+      REQUIRE(std::chrono::steady_clock::now() < until);
+    }
+    CHECK(c.session.can_recover().ok());
+  }
+  says(c.session.can_recover(), Code::failed_precondition, "by a Job that has ended");
+  c.lose_workers();
+  says(
+      c.session.try_run({first}).status(), Code::unavailable,
+      "could not go on: failed_precondition: its state was kept in memory by a Job that has ended");
+}
+
 TEST_CASE("a service that commits nothing keeps its state again after a run that was cut short") {
   const TemporaryDir dir;
   Losable c([](Graph& g) { return variable(g, "v", 3.f); });
