@@ -175,9 +175,12 @@ Status prune(FileSystem& files, const std::string& dir, std::uint64_t newest,
   std::erase_if(all, [&](const CheckpointInfo& info) {
     return info.step > newest || options.spare.contains(checkpoint_name(info.step));
   });
-  for (std::size_t i = 0; i + keep < all.size(); ++i)
-    TROUPE_TRY(remove_checkpoint(files, dir, all[i]));
-  return ok_status();
+  Status first;
+  for (std::size_t i = 0; i + keep < all.size(); ++i) {
+    const Status removed = remove_checkpoint(files, dir, all[i]);
+    if (first.ok()) first = removed;
+  }
+  return first;
 }
 
 Expected<Manifest> read_manifest(FileSystem& files, const std::string& path) {
@@ -392,9 +395,12 @@ CheckpointDraft::~CheckpointDraft() {
 Expected<CheckpointDraft> CheckpointDraft::begin(const std::string& dir, FileSystem& files) {
   CheckpointDraft draft(files, dir);
   TROUPE_TRY(files.make_dirs(dir));
-  TROUPE_TRY(tidy_checkpoints(dir, files));
+  // What it cannot remove is in nobody's way, but for an earlier draft.
+  const Status tidied = tidy_checkpoints(dir, files);
   const auto begun = [&]() -> Status {
-    TROUPE_TRY(files.make_dir(draft.temporary_));
+    const Status made = files.make_dir(draft.temporary_);
+    if (made.code() == Code::already_exists && !tidied.ok()) return tidied;
+    TROUPE_TRY(made);
     draft.over_ = false;
     draft.token_ = random_text();
     TROUPE_TRY(auto file, files.create(join(draft.temporary_, kToken)));
@@ -492,7 +498,8 @@ Expected<CheckpointInfo> CheckpointDraft::finish(const CheckpointData& data,
   // After a success, these are the rest of a replaced checkpoint.
   Status cleaned = tidy_checkpoints(dir_, *files_);
   TROUPE_TRY(written);
-  if (cleaned.ok()) cleaned = prune(*files_, dir_, data.step, options);
+  const Status pruned = prune(*files_, dir_, data.step, options);
+  if (cleaned.ok()) cleaned = pruned;
   if (!cleaned.ok())
     TROUPE_LOG(warning, "serialization/checkpoint", "old ones stay: " + cleaned.text());
   return CheckpointInfo{data.step, path};
@@ -545,14 +552,17 @@ Expected<CheckpointInfo> latest_checkpoint(const std::string& dir, FileSystem& f
 
 Status tidy_checkpoints(const std::string& dir, FileSystem& files) {
   TROUPE_TRY(auto names, files.list(dir));
+  Status first;
   for (const std::string& name : names) {
     const auto replaced = replaced_step_of(name);
+    Status tidied;
     if (replaced && !has_step(names, *replaced))
-      TROUPE_TRY(files.rename(join(dir, name), join(dir, checkpoint_name(*replaced))));
+      tidied = files.rename(join(dir, name), join(dir, checkpoint_name(*replaced)));
     else if (replaced || (name.starts_with(kTemporary) && name.ends_with(kSuffix)))
-      TROUPE_TRY(files.remove_dir(join(dir, name)));
+      tidied = files.remove_dir(join(dir, name));
+    if (first.ok()) first = tidied;
   }
-  return ok_status();
+  return first;
 }
 
 Status check_is_latest(const std::string& dir, std::uint64_t step, FileSystem& files) {

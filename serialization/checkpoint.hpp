@@ -158,7 +158,8 @@ std::optional<Status> verify_listed(const CheckpointInfo& info, FileSystem& file
 Expected<CheckpointInfo> latest_checkpoint(const std::string& dir, FileSystem& files = disk());
 
 // Puts a folder in order that a crash left: removes what was begun, and gives a replaced checkpoint
-// its name back. For the writer; CheckpointDraft does it, too.
+// its name back. For the writer; CheckpointDraft does it, too. What cannot be removed stays, and
+// stops no later checkpoint; the first error is returned.
 Status tidy_checkpoints(const std::string& dir, FileSystem& files = disk());
 
 // failed_precondition if latest_checkpoint() would pass over one of this step, because `dir` has

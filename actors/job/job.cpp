@@ -322,7 +322,8 @@ void Job::State::begin() {
   if (!options.dir.empty()) {
     throw_if_error(disk().make_dirs(options.dir));  // before hours of computing
     lock.emplace(value_or_throw(CheckpointLock::take(options.dir)));
-    throw_if_error(tidy_checkpoints(options.dir));
+    if (const Status tidied = tidy_checkpoints(options.dir); !tidied.ok())
+      TROUPE_LOG(warning, "job", tidied.text());
     // What cannot be listed is no empty folder: the job would begin anew beside its checkpoints.
     if (!value_or_throw(list_checkpoints(options.dir)).empty())
       path = value_or_throw(latest_checkpoint(options.dir)).path;

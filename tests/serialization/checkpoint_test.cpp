@@ -529,6 +529,20 @@ TEST_CASE("a checkpoint that somebody may go back to stays beside those that are
   CHECK(dir.names() == std::vector<std::string>{"ckpt-5", "ckpt-6"});
 }
 
+TEST_CASE("a folder that somebody has made in an old checkpoint stops no later one") {
+  Quiet quiet;
+  TemporaryDir dir;
+  REQUIRE(write_checkpoint(dir.path(), data_of(1)).ok());
+  std::filesystem::create_directory(dir.path("ckpt-1/@eaDir"));  // which is not removed with it
+  for (CommitNumber step = 2; step <= 6; ++step) {
+    const auto written = write_checkpoint(dir.path(), data_of(step), {.keep = 2});
+    REQUIRE_MESSAGE(written.ok(), written.status().text());
+  }
+  CHECK(list_checkpoints(dir.path())->size() == 2);
+  CHECK(latest_step(dir.path()) == 6);
+  CHECK(std::filesystem::exists(dir.path(".ckpt-1.tmp/@eaDir")));
+}
+
 namespace {
 
 // Whose reader is overtaken: `meanwhile` is called when it opens the state of a resource.
