@@ -120,6 +120,16 @@ void warn_of_profile(const CheckpointHeader& header) {
                          header.numeric_profile, here));
 }
 
+constexpr std::string_view kBest = "best.safetensors";
+
+// What a life was writing when it was killed. REQUIRES: the folder's lock.
+void remove_unfinished_best(const std::string& dir) {
+  const auto names = disk().list(dir);
+  for (const std::string& name : names.ok() ? *names : std::vector<std::string>())
+    if (name.starts_with(fmt::format(".{}.", kBest)) && name.ends_with(".tmp"))
+      (void)disk().remove(dir + "/" + name);
+}
+
 // What wakes serve(). Shared with whoever may ring when the job is gone.
 class Bell {
  public:
@@ -324,6 +334,7 @@ void Job::State::begin() {
     lock.emplace(value_or_throw(CheckpointLock::take(options.dir)));
     if (const Status tidied = tidy_checkpoints(options.dir); !tidied.ok())
       TROUPE_LOG(warning, "job", tidied.text());
+    remove_unfinished_best(options.dir);
     // What cannot be listed is no empty folder: the job would begin anew beside its checkpoints.
     if (!value_or_throw(list_checkpoints(options.dir)).empty())
       path = value_or_throw(latest_checkpoint(options.dir)).path;
@@ -841,12 +852,11 @@ bool Job::judge(double loss) {
   position.best = loss;
   position.best_step = state_->said_in();
   if (state_->options.dir.empty() || !state_->options.keep_best) return true;
-  const Status saved = state_->session.try_save(state_->options.dir + "/best.safetensors");
+  const Status saved = state_->session.try_save(fmt::format("{}/{}", state_->options.dir, kBest));
   if (saved.code() == Code::unavailable) throw Error(saved);
   if (!saved.ok())
-    TROUPE_LOG(
-        warning, "job",
-        fmt::format("best.safetensors is not of step {}: {}", state_->said_in(), saved.text()));
+    TROUPE_LOG(warning, "job",
+               fmt::format("{} is not of step {}: {}", kBest, state_->said_in(), saved.text()));
   return true;
 }
 

@@ -511,6 +511,16 @@ TEST_CASE("best variables that cannot be written end no training") {
   CHECK(job.best_step() == 3);
 }
 
+TEST_CASE("best variables that a killed life was writing are removed by the next one") {
+  const TemporaryDir dir;
+  const std::string begun = dir.path(".best.safetensors.7.8.9.tmp"), other = dir.path(".best.tmp");
+  for (const std::string& path : {begun, other}) std::ofstream(path) << "half of th";
+  Counter c;
+  Job job(c.session, in(dir.path(), 0));
+  CHECK_FALSE(fs::exists(begun));
+  CHECK(fs::exists(other));
+}
+
 TEST_CASE("a session whose state cannot be taken trains on, and the job says so at its end") {
   const TemporaryDir dir;
   Graph g;
