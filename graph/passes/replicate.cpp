@@ -23,6 +23,13 @@ bool is_source(const OpDef& op) { return op.random || op.external.per_replica; }
 // Whether it is one node for all replicas, which takes the values of each.
 bool joins(const OpInfo& op) { return op.def.role == Role::kernel && !op.def.reduce.empty(); }
 
+// Whether all replicas would write one file: its name, input 0, is the same for all of them. They
+// would do so in different processes, and who came last would be a matter of time.
+bool writes_one_file(const OpDef& op, const NodeDef& node, const std::vector<bool>& copied) {
+  return op.external.resource == "files" && op.external.commits && !node.inputs.empty() &&
+         !copied[node.inputs[0].node];
+}
+
 bool reduces(const OpInfo& op, const NodeDef& node, std::size_t input) {
   const std::string& arg = input_arg(op, node, input).name;
   return std::find(op.def.reduce.begin(), op.def.reduce.end(), arg) != op.def.reduce.end();
@@ -65,6 +72,7 @@ PerReplica find_copied(const GraphDef& graph, const Frames& frames, const OpRegi
     // A loop is only dead as a whole, whatever branches it contains.
     if (op.def.role == Role::loop_next || op.def.role == Role::function_return)
       differs = out.differs[frames.frames[frames.of_node[id]].body];
+    if (!own[id] && writes_one_file(op.def, node, out.copied)) copied = false;
     out.copied[id] = (copied || differs) && !joins(op);
     out.differs[id] = differs;
   }

@@ -2084,7 +2084,8 @@ Output rsqrt(Output x, Site site = Site::here());
 Output rsqrt_grad(Output dy, Output y, Site site = Site::here());
 
 // Save: Writes the tensors under their `names` to `prefix`.safetensors when the run commits: a
-// failed run leaves an older file unchanged.
+// failed run leaves an older file unchanged. If several replicas would write one file, the first
+// one does.
 Op save(Output prefix, const std::vector<Output>& tensors, std::vector<std::string> names,
     Site site = Site::here());
 

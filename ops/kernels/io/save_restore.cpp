@@ -40,7 +40,8 @@ TROUPE_OPS(save_restore) {
          .role = Role::external,
          .external = {.resource = "files", .verb = "save", .on_host = true, .commits = true},
          .doc = "Writes the tensors under their `names` to `prefix`.safetensors when the run "
-                "commits: a failed run leaves an older file unchanged."});
+                "commits: a failed run leaves an older file unchanged. If several replicas would "
+                "write one file, the first one does."});
   r.add({.name = "Restore",
          .in = {"prefix: string"},
          .out = {"tensors: types..."},

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "ops/data/data.hpp"
 #include "serialization/safetensors.hpp"
 #include "tests/actors/support/sessions.hpp"
 #include "tests/serialization/temporary.hpp"
@@ -306,5 +307,23 @@ TEST_CASE("a run that fails leaves the saved file as it was") {
     CHECK(run(1).ok());  // its snapshot: {2, 3, 4}, 8
     CHECK(value_or_throw(read_safetensors(p.file())).tensors.at("b").item<std::int64_t>() == 8);
     CHECK(p.dir.names() == std::vector<std::string>{"model.safetensors"});
+  }
+}
+
+TEST_CASE("of what replicas save to one file the first one's stays, wherever they are") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.name);
+    const TemporaryDir dir;
+    Graph g;
+    const Output own = data::tensors({Tensor::of<float>({2}, {5, 6})}).repeat().outputs<1>(g)[0];
+    const Output one = constant(g, Tensor::scalar<std::string>(dir.path("one")));
+    const Op write = save(one, {own + 0.0f}, {"own"});
+    PlacedSession s(g, place);
+    const CompiledStep step = s->compile({}, {write}, {}, {.replicas = 2});
+    for (int i = 0; i < 10; ++i) {
+      step.run(std::vector<Tensor>{});
+      const Safetensors content = value_or_throw(read_safetensors(dir.path("one.safetensors")));
+      CHECK(content.tensors.at("own").item<float>() == 5);
+    }
   }
 }
