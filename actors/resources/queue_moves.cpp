@@ -94,8 +94,8 @@ Expected<ResourceState> QueueState::record() const {
     out.number(taken.elements.size());
     for (ElementId id : taken.elements) out.number(id);
   }
-  out.number(log.close.has_value());
-  if (log.close) out.key(*log.close);
+  out.number(log.closes.size());
+  for (const WriteKey& key : log.closes) out.key(key);
   out.number(log.cancel_pending);
   out.number(log.contents.has_value());
   if (log.contents) write(*log.contents, out);
@@ -122,7 +122,8 @@ Expected<QueueState::AttemptLog> QueueState::read_log(StateReader& in) const {
     if (!log.dequeues.emplace(std::move(key), std::move(taken)).second)
       in.refuse("a key that is there twice");
   }
-  if (in.flag()) log.close = in.key();
+  for (std::uint64_t n = in.count(); n > 0 && in.ok(); --n)
+    if (!log.closes.insert(in.key()).second) in.refuse("a key that is there twice");
   log.cancel_pending = in.flag();
   if (in.flag()) {
     TROUPE_TRY(log.contents, read_contents(in));

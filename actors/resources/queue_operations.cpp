@@ -66,7 +66,7 @@ std::optional<QueueState::Reply> QueueState::hopeless(Side side, const Waiter& r
         own_marks(request.attempt) + std::int64_t(request.elements.size()) <= spec_.capacity)
       return std::nullopt;
   } else {
-    const bool closes = log && log->close && enqueuers_.empty();
+    const bool closes = log && !log->closes.empty() && enqueuers_.empty();
     if (closed_ || closes || !log || log->dequeues.count(request.key) != 0 ||
         request.wanted.n <= spec_.capacity - log->leased())
       return std::nullopt;
@@ -80,7 +80,7 @@ std::optional<QueueState::Reply> QueueState::hopeless(Side side, const Waiter& r
 
 bool QueueState::nothing_can_come(const AttemptInfo& attempt) const {
   const AttemptLog* mine = log_of(attempt);
-  if (!closed_ && !(mine && mine->close && enqueuers_.empty())) return false;
+  if (!closed_ && !(mine && !mine->closes.empty() && enqueuers_.empty())) return false;
   // Elements marked by others may be unmarked again.
   if (marks(attempt) < std::int64_t(leases_.size())) return false;
   return reserved() == (mine ? mine->entering() : 0);
@@ -128,14 +128,14 @@ std::optional<QueueState::Reply> QueueState::try_dequeue(const Waiter& request) 
   put_first(all, std::size_t(n), request.attempt.snapshot);
   // What it could not have from an open queue: if others put elements in before its close commits,
   // it has to see them.
-  const bool by_own_close =
-      log.close && !closed_ && !closing_ && there - spec_.min_after_dequeue < request.wanted.n;
+  const bool by_own_close = !log.closes.empty() && !closed_ && !closing_ &&
+                            there - spec_.min_after_dequeue < request.wanted.n;
   return take(std::span(all).first(std::size_t(n)), request, log, by_own_close);
 }
 
 // The number of elements that must stay in the queue, for others to draw from.
 std::int64_t QueueState::kept(const AttemptLog& log) const {
-  return closed_ || closing_ || log.close ? 0 : spec_.min_after_dequeue;
+  return closed_ || closing_ || !log.closes.empty() ? 0 : spec_.min_after_dequeue;
 }
 
 // First the elements that an earlier attempt of the run has marked, then unmarked ones, then the

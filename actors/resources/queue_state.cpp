@@ -142,7 +142,8 @@ void QueueState::submit(Side side, Request request, Waiter waiter, Outputs& out)
   waiter.key = std::move(request.key);
   const bool no_turn = needs_no_turn(side, waiter);
   std::optional<Reply> reply = hopeless(side, waiter);
-  if (!reply && side == Side::enqueue && !no_turn && (closed_ || closing_ || (log && log->close)))
+  if (!reply && side == Side::enqueue && !no_turn &&
+      (closed_ || closing_ || (log && !log->closes.empty())))
     reply = Reply{0, cancelled("queue '" + spec_.name + "' is closed"), {}, false};
   if (!reply && (waiting.empty() || no_turn)) reply = try_op(side, waiter);
   if (reply) {
@@ -161,12 +162,16 @@ void QueueState::close(Request request, bool cancel_pending, Outputs& out) {
   AttemptLog& log = logs_[request.attempt.id];
   log.run = request.attempt.run;
   Status status;
-  if (log.close == request.key) {
+  const auto by_another_node = [&](const WriteKey& key) {
+    return key.node != request.key.node || key.iterations != request.key.iterations;
+  };
+  if (log.closes.contains(request.key)) {
     // a repetition
-  } else if (closed_ || closing_ || log.close) {
+  } else if (closed_ || closing_ ||
+             std::any_of(log.closes.begin(), log.closes.end(), by_another_node)) {
     status = cancelled("queue '" + spec_.name + "' is already closed");
   } else {
-    log.close = request.key;
+    log.closes.insert(request.key);
     log.cancel_pending = cancel_pending;
   }
   out.push_back(Reply{request.id, status, {}, false});
@@ -187,7 +192,7 @@ QueueView QueueState::view_of(const AttemptInfo& attempt) const {
   view.capacity = spec_.capacity;
   if (const AttemptLog* log = log_of(attempt)) {
     view.size += log->entering() - log->leased();
-    view.closed |= log->close.has_value();
+    view.closed |= !log->closes.empty();
   }
   return view;
 }
@@ -233,7 +238,7 @@ Expected<std::pair<std::uint64_t, QueueState::AttemptLog>> QueueState::record_of
     hash = hash_key(hash, key);
     for (ElementId id : taken.elements) hash = hash_combine(hash, id);
   }
-  if (log.close) hash = hash_key(hash, *log.close);
+  for (const WriteKey& key : log.closes) hash = hash_key(hash, key);
   return std::pair{hash, std::move(log)};
 }
 
@@ -257,7 +262,7 @@ Status QueueState::commit(CommitNumber, const AttemptId&, AttemptLog log, Output
   for (auto& [key, entered] : log.enqueues)
     for (Enqueued& e : entered)
       if (!e.consumed) elements_.emplace_hint(elements_.end(), next_element_++, std::move(e.value));
-  if (log.close) commit_close(log.cancel_pending, out);
+  if (!log.closes.empty()) commit_close(log.cancel_pending, out);
   remember_view();
   raise_min_live(min_live_);
   return ok_status();

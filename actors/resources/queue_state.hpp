@@ -63,11 +63,11 @@ struct QueueTypes {
     RunId run;
     std::vector<std::pair<WriteKey, std::vector<Enqueued>>> enqueues;  // in order of reservation
     std::map<WriteKey, Dequeued> dequeues;
-    std::optional<WriteKey> close;
+    std::set<WriteKey> closes;  // of one node, by its replicas
     bool cancel_pending = false;
     std::optional<Contents> contents;  // replaces everything (a restore)
     std::uint32_t keys() const {
-      return std::uint32_t(enqueues.size() + dequeues.size() + (close ? 1 : 0));
+      return std::uint32_t(enqueues.size() + dequeues.size() + closes.size());
     }
     std::int64_t entering() const;  // its own elements that no dequeue of the run has taken
     std::int64_t leased() const;    // committed elements that its dequeues have taken
@@ -117,7 +117,7 @@ class QueueState final
   // resource_exhausted if there is no memory for the batch.
   void dequeue_many(Request request, std::int64_t n, bool up_to, Outputs& out);
   // Takes effect at commit, after the enqueues that wait then; `cancel_pending` cancels these
-  // instead. cancelled if the queue is closed or being closed.
+  // instead. cancelled if the queue is closed or being closed, but by other replicas of the node.
   void close(Request request, bool cancel_pending, Outputs& out);
   // Answers with the result of `look` for the run's view. A read: has no write key.
   using Look = std::vector<Tensor> (*)(const QueueView&);

@@ -195,6 +195,23 @@ TEST_CASE_FIXTURE(LongQueueFixture, "a run that closes a full queue takes all th
   CHECK(queue.elements().empty());
 }
 
+TEST_CASE_FIXTURE(QueueFixture, "replicas of one node close the queue together") {
+  auto a = newer(1);
+  std::vector<std::uint64_t> ids;
+  const auto closes = [&](std::uint32_t node, std::uint32_t replica) {
+    ids.push_back(next_id++);
+    queue.close({ids.back(), a, {node, replica, {}}}, false, out);
+    return code(ids.back());
+  };
+  CHECK(closes(7, 1) == Code::ok);
+  CHECK(closes(7, 0) == Code::ok);
+  CHECK(closes(8, 0) == Code::cancelled);  // another node
+  commit(a, 2);
+  CHECK(queue.closed());
+  a = newer(2);
+  CHECK(closes(7, 0) == Code::cancelled);
+}
+
 TEST_CASE_FIXTURE(QueueFixture, "a run does not wait behind others for its own element") {
   auto a = newer(1), b = newer(2);
   auto other = dequeue(a);

@@ -284,6 +284,17 @@ TEST_CASE("what replicas put in is in their order, whichever has to wait") {
   }
 }
 
+TEST_CASE("replicas that all take the branch in which a queue is closed close it once") {
+  Floats f;
+  const Output own = data::tensors({Tensor::of<float>({2}, {5, 6})}).repeat().outputs<1>(f.g)[0];
+  const Op ends = cond(
+      own > 0.0f, [&] { queue_close(f.q); }, [&] {});
+  REQUIRE(f.put(1).ok());
+  f.s.compile({}, {ends}, {}, {.replicas = 2}).run(std::vector<Tensor>{});
+  CHECK(f.put(2).code() == Code::cancelled);
+  CHECK(*f.take() == 1);
+}
+
 TEST_CASE("closing the session ends runs that wait on either side") {
   Floats full(1), empty;
   REQUIRE(full.put(1).ok());
