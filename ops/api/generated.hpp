@@ -2250,7 +2250,7 @@ struct SoftmaxCrossEntropyWithLogitsOutputs {
   Output backprop;
 };
 // SoftmaxCrossEntropyWithLogits: The loss [...] of logits [...,C] against probabilities [...,C],
-// one for each row; backprop is d loss / d logits. No gradient flows to the labels.
+// one for each row; backprop is d loss / d logits. The labels have a gradient, too.
 SoftmaxCrossEntropyWithLogitsOutputs softmax_cross_entropy_with_logits(Output logits,
     Output labels, Site site = Site::here());
 

@@ -103,7 +103,8 @@ struct SoftmaxCrossEntropyOptions {
   double label_smoothing = 0;
 };
 // One loss for each row of logits [..., C]. Integer labels [...] are class numbers; floating labels
-// [..., C] are probabilities.
+// [..., C] are probabilities, which have a gradient, too: hold those of a teacher constant by
+// stop_gradient(). With softmax(logits) as labels it is the entropy.
 Output softmax_cross_entropy(Output logits, Output labels, Site site = Site::here());
 Output softmax_cross_entropy(Output logits, Output labels,
                              const SoftmaxCrossEntropyOptions& options, Site site = Site::here());

@@ -198,6 +198,22 @@ TEST_CASE("the loss of a class is as exact for large logits as for small ones") 
   }
 }
 
+TEST_CASE("the entropy of a softmax by its cross entropy with itself has its gradient") {
+  Graph g;
+  // The last class is left out.
+  const Output x = constant(g, Tensor::of<double>({1, 4}, {0.5, -1, 2, -kWithoutEnd}));
+  const Output p = softmax(x), loss = softmax_cross_entropy(x, p);
+  const Output held = softmax_cross_entropy(x, stop_gradient(p));
+  const auto y = Interpreter(g).run({p, loss, gradients(loss, {x})[0], gradients(held, {x})[0]});
+  const double entropy = y[1].data<double>()[0];
+  for (int i = 0; i < 4; ++i) {
+    const double share = y[0].data<double>()[i];
+    const double want = share == 0 ? 0 : -share * (std::log(share) + entropy);
+    CHECK(y[2].data<double>()[i] == doctest::Approx(want).epsilon(1e-12));
+    CHECK(y[3].data<double>()[i] == doctest::Approx(0).scale(1).epsilon(1e-15));
+  }
+}
+
 TEST_CASE("a determinant is in range although a part of its product is not") {
   Graph g;
   const auto of = [&](const std::vector<float>& diagonal) {

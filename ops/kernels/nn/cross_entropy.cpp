@@ -152,17 +152,33 @@ struct ScaleRows {
   }
 };
 
+// Of probabilities p: loss' = -log softmax(x), and 0 where that has no end, so that a class that a
+// logit of -inf leaves out has no say. Of backprop = softmax(x) sum p - p, where `dy` arrives, it
+// is what each element of p adds to all of its row, less dy.
+Output by_probabilities(GradContext& c, bool of_backprop) {
+  const Output share = c.g.add("LogSoftmax", {c.x[0]});
+  const Output slope = where(c.g.add("IsInf", {share}), scalar_like(share, 0), negate(share));
+  const Output dp = c.g.add("ScaleRows", {slope, c.dy[0]});
+  if (!of_backprop) return dp;
+  const Output all = c.g.add("Sum", {multiply(c.dy[1], c.g.add("Softmax", {c.x[0]}))},
+                             {{"axes", std::vector<std::int64_t>{-1}}, {"keep_dims", true}});
+  return plus(dp, minus(all, c.dy[1]));
+}
+
 // loss' = backprop. A gradient that arrives at backprop itself (a second derivative) passes
 // through the softmax once more, scaled by the mass of the labels, which for classes is 1.
 std::vector<Output> cross_entropy_grad(GradContext& c, bool dense) {
+  const bool of_backprop = c.g.node(c.dy[1].node()).op != "ZerosLike";  // else none came
+  // Labels are data most of the time.
+  const Output dp = dense && c.wanted[1] ? by_probabilities(c, of_backprop) : Output();
   Output dx = c.g.add("ScaleRows", {c.y[1], c.dy[0]});
-  if (c.g.node(c.dy[1].node()).op == "ZerosLike") return {dx, Output()};  // none came
+  if (!of_backprop) return {dx, dp};
   Output through = c.g.add("SoftmaxGrad", {c.dy[1], c.g.add("Softmax", {c.x[0]})});
   if (dense) {
     Output mass = c.g.add("Sum", {c.x[1]}, {{"axes", std::vector<std::int64_t>{-1}}});
     through = c.g.add("ScaleRows", {through, mass});
   }
-  return {c.g.add("Add", {dx, through}), Output()};
+  return {c.g.add("Add", {dx, through}), dp};
 }
 // x, of unknown rank, as a matrix with a row for each element of `scale`. Told in numbers, since -1
 // cannot be told of no rows.
@@ -201,7 +217,7 @@ TROUPE_OPS(cross_entropy) {
          .shape = dense_shape,
          .grad = dense_grad,
          .doc = "The loss [...] of logits [...,C] against probabilities [...,C], one for each row; "
-                "backprop is d loss / d logits. No gradient flows to the labels."})
+                "backprop is d loss / d logits. The labels have a gradient, too."})
       .cpu(through_float_function<Dense>)
       .cuda(cuda::cross_entropy);
   r.add({.name = "SparseSoftmaxCrossEntropyWithLogits",

@@ -124,7 +124,7 @@ const AddCases losses([] {
        .differentiate = {0, 1}},
       {.op = "SoftmaxCrossEntropyWithLogits",
        .inputs = {x, any({3, 4}, 0.1, 1)},
-       .differentiate = {0}},
+       .differentiate = {0, 1}},
       {.op = "SoftmaxCrossEntropyWithLogits", .inputs = {x, any({4, 4})}, .error = "4"},
       {.op = "SparseSoftmaxCrossEntropyWithLogits",
        .inputs = {x, i64({3}, {0, 3, 1})},

@@ -41,10 +41,10 @@ const AddCases losses_of_any_rank([] {
   return Cases{
       {.op = "SoftmaxCrossEntropyWithLogits",
        .inputs = {x, any({2, 3, 4}, 0.1, 1)},
-       .differentiate = {0}},
+       .differentiate = {0, 1}},
       {.op = "SoftmaxCrossEntropyWithLogits",
        .inputs = {row, any({4}, 0.1, 1)},
-       .differentiate = {0}},
+       .differentiate = {0, 1}},
       {.op = "SoftmaxCrossEntropyWithLogits",
        .inputs = {f64({1, 2, 2}, {7, 7, 0, 0}), f64({1, 2, 2}, {1, 0, 0, 2})},
        .want = {f64({1, 2}, {half, 2 * half}), f64({1, 2, 2}, {-0.5, 0.5, 1, -1})}},
