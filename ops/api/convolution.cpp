@@ -39,6 +39,9 @@ void check_padding(const std::string& what, const std::string& padding, const Si
     refuse_convolution(what + ": padding is \"" + padding + "\", not SAME, VALID or EXPLICIT",
                        site);
   if (padding == "EXPLICIT") check_numbers(what + ": explicit_paddings", pads, count, 0, site);
+  if (padding != "EXPLICIT" && !pads.empty())
+    refuse_convolution(what + ": explicit_paddings are for padding EXPLICIT, and it is " + padding,
+                       site);
 }
 
 // Dimension `axis` of a filter, which must be known.

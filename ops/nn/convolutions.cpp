@@ -41,6 +41,10 @@ Conv1d::Conv1d(Module& parent, std::string_view name, std::int64_t in, std::int6
   const std::int64_t part = in / options.groups;
   const Shape shape = filter_shape_of({kernel, part, out}, site);
   if (options.padding == "CAUSAL") {
+    if (!options.explicit_paddings.empty())
+      throw Error(
+          invalid_argument("Conv1d: explicit_paddings are for padding EXPLICIT, and it is CAUSAL")
+              .at(site));
     options_.padding = "EXPLICIT";
     options_.explicit_paddings = {reach_back(kernel, options.dilation, site), 0};
   }

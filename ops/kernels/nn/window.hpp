@@ -76,6 +76,8 @@ Expected<WindowAttrs> read_window(const Attrs& a, bool pool) {
   TROUPE_TRY(w.dilation, window_pair(a.ints_attr("dilations"), "dilations"));
   if (w.padding == WindowAttrs::Padding::explicit_) {
     TROUPE_TRY(w.pads, window_pads(a.ints_attr("explicit_paddings")));
+  } else if (!a.ints_attr("explicit_paddings").empty()) {
+    return invalid_argument("explicit_paddings are for padding EXPLICIT, and it is " + padding);
   }
   w.groups = a.int_attr("groups");
   if (w.groups < 1 || w.groups >= kWindowLimit)

@@ -448,6 +448,21 @@ TEST_CASE("convolutions that cannot be are refused where they are written") {
   said("[n,w,c]", [&] { conv1d(picture, narrow); });
   said("conv1d: explicit_paddings", [&] { conv1d(sequence, narrow, {.padding = "EXPLICIT"}); });
   said("padding is \"FULL\"", [&] { conv1d(sequence, narrow, {.padding = "FULL"}); });
+  // Paddings that SAME would leave out: of strides above 1 it puts the odd pixel at the end.
+  const std::string unused = "explicit_paddings are for padding EXPLICIT, and it is ";
+  said(unused + "SAME", [&] { conv1d(sequence, narrow, {.explicit_paddings = {1}}); });
+  said(unused + "VALID", [&] {
+    conv1d_transpose(sequence, narrow, {.padding = "VALID", .explicit_paddings = {1, 1}});
+  });
+  said(unused + "SAME", [&] {
+    conv2d(picture, zeros(g, {3, 3, 4, 2}), {.strides = {2, 2}, .explicit_paddings = {1, 1, 1, 1}});
+  });
+  said(unused + "SAME", [&] { conv2d_transpose(picture, flat, {.explicit_paddings = {1, 1}}); });
+  said(unused + "SAME", [&] { conv3d(volume, cube, {.explicit_paddings = {1}}); });
+  said(unused + "CAUSAL", [&] {
+    nn::Conv1d{root, "h", 3,
+               4,    3,   nn::Conv1d::Options{.padding = "CAUSAL", .explicit_paddings = {2, 0}}};
+  });
   said("conv3d: filter", [&] { conv3d(volume, flat); });
   said("strides: 3 numbers", [&] { conv3d(volume, cube, {.strides = {1, 1}}); });
   said("does not fit", [&] { conv3d(volume, cube, {.padding = "VALID", .dilations = {9, 1, 1}}); });

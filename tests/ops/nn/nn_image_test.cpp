@@ -236,7 +236,9 @@ TEST_CASE("hostile window attributes are refused") {
         AttrMap{{"padding", "EXPLICIT"}}, AttrMap{{"groups", 0}}, AttrMap{{"groups", huge}},
         AttrMap{{"groups", -2}}, AttrMap{{"groups", 2}}, AttrMap{{"groups", 3}},
         AttrMap{{"padding", "EXPLICIT"}, {"explicit_paddings", Ints{-1, 0, 0, 0}}},
-        AttrMap{{"padding", "EXPLICIT"}, {"explicit_paddings", Ints{0, huge, 0, 0}}}}) {
+        AttrMap{{"padding", "EXPLICIT"}, {"explicit_paddings", Ints{0, huge, 0, 0}}},
+        AttrMap{{"padding", "VALID"}, {"explicit_paddings", Ints{1, 1, 1, 1}}},
+        AttrMap{{"explicit_paddings", Ints{1, 1, 1, 1}}}}) {
     auto s = try_run("Conv2D", {x, f}, attrs).status();
     CHECK_MESSAGE(s.code() == Code::invalid_argument, s.text());
   }
