@@ -212,7 +212,7 @@ MultiHeadAttention::Projection MultiHeadAttention::projection(const char* name,
 }
 
 Output MultiHeadAttention::project(const Projection& by, Output x, const Site& site) const {
-  return affine(x, by.w, bias_ ? by.b.value() : Output(), site);
+  return affine(x, in_dtype_of(by.w, x, site), bias_ ? in_dtype_of(by.b, x, site) : Output(), site);
 }
 
 Output MultiHeadAttention::head(const Projection& by, Output x, const Site& site) const {

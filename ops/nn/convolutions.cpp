@@ -2,6 +2,7 @@
 
 #include "ops/api/convolution.hpp"
 #include "ops/api/node.hpp"
+#include "ops/nn/shapes.hpp"
 
 namespace troupe::nn {
 
@@ -12,7 +13,7 @@ void Filtering::make(Output filter, std::int64_t out, bool bias, DType dtype, co
 }
 
 Output Filtering::with_bias(Output y, const Site& site) const {
-  return has_bias_ ? bias_add(y, b_, site) : y;
+  return has_bias_ ? bias_add(y, in_dtype_of(b_, y, site), site) : y;
 }
 
 namespace {
@@ -57,7 +58,7 @@ Conv1d::Conv1d(Module& parent, std::string_view name, std::int64_t in, std::int6
 Output Conv1d::operator()(Output x, Site site) const {
   check_given("Conv1d: x", x, site);
   auto inside = scope().enter();
-  return with_bias(conv1d(x, w_,
+  return with_bias(conv1d(x, in_dtype_of(w_, x, site),
                           {.stride = options_.stride,
                            .padding = options_.padding,
                            .explicit_paddings = options_.explicit_paddings,
@@ -85,7 +86,7 @@ Output Conv3d::operator()(Output x, Site site) const {
   check_given("Conv3d: x", x, site);
   auto inside = scope().enter();
   const Options& o = options_;
-  return with_bias(conv3d(x, w_,
+  return with_bias(conv3d(x, in_dtype_of(w_, x, site),
                           {.strides = {o.stride, o.stride, o.stride},
                            .padding = o.padding,
                            .explicit_paddings = o.explicit_paddings,
@@ -117,7 +118,7 @@ Output ConvTranspose1d::operator()(Output x, Site site) const {
   check_given("ConvTranspose1d: x", x, site);
   auto inside = scope().enter();
   const Options& o = options_;
-  return with_bias(conv1d_transpose(x, w_,
+  return with_bias(conv1d_transpose(x, in_dtype_of(w_, x, site),
                                     {.stride = o.stride,
                                      .padding = o.padding,
                                      .explicit_paddings = o.explicit_paddings,
@@ -132,7 +133,7 @@ Output ConvTranspose2d::operator()(Output x, Site site) const {
   check_given("ConvTranspose2d: x", x, site);
   auto inside = scope().enter();
   const Options& o = options_;
-  return with_bias(conv2d_transpose(x, w_,
+  return with_bias(conv2d_transpose(x, in_dtype_of(w_, x, site),
                                     {.strides = {o.stride, o.stride},
                                      .padding = o.padding,
                                      .explicit_paddings = o.explicit_paddings,
@@ -148,7 +149,7 @@ Output ConvTranspose3d::operator()(Output x, Site site) const {
   auto inside = scope().enter();
   const Options& o = options_;
   return with_bias(
-      conv3d_transpose(x, w_,
+      conv3d_transpose(x, in_dtype_of(w_, x, site),
                        {.strides = {o.stride, o.stride, o.stride},
                         .padding = o.padding,
                         .explicit_paddings = o.explicit_paddings,
@@ -175,7 +176,7 @@ DepthwiseConv2d::DepthwiseConv2d(Module& parent, std::string_view name, std::int
 Output DepthwiseConv2d::operator()(Output x, Site site) const {
   check_given("DepthwiseConv2d: x", x, site);
   auto inside = scope().enter();
-  return with_bias(depthwise_conv2d(x, w_,
+  return with_bias(depthwise_conv2d(x, in_dtype_of(w_, x, site),
                                     {.strides = {options_.stride, options_.stride},
                                      .padding = options_.padding,
                                      .explicit_paddings = options_.explicit_paddings,

@@ -22,7 +22,8 @@ Output LayerNorm::operator()(Output x, Site site) const {
   check_given("LayerNorm: x", x, site);
   auto inside = scope().enter();
   x = with_last(x, scale_.shape()[0], site);
-  return layer_norm(x, scale_, offset_, {.epsilon = epsilon_}, site);
+  return layer_norm(x, in_dtype_of(scale_, x, site), in_dtype_of(offset_, x, site),
+                    {.epsilon = epsilon_}, site);
 }
 
 }  // namespace troupe::nn

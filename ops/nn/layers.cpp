@@ -40,7 +40,8 @@ Output Linear::operator()(Output x, Site site) const {
   if (shape.known_rank() && shape.rank() != 2) {
     const int last = shape.rank() - 1;
     if (last >= 0 && (shape[last] == in || !shape.known(last)))
-      return affine(x, w_, has_bias_ ? b_.value() : Output(), site);
+      return affine(x, in_dtype_of(w_, x, site), has_bias_ ? in_dtype_of(b_, x, site) : Output(),
+                    site);
     if (last < 2 || elements_of_one(shape) != in)
       throw Error(invalid_argument("Linear: it takes " + std::to_string(in) + " inputs, and '" +
                                    x.name() + "' is " + shape.text() +
@@ -50,8 +51,8 @@ Output Linear::operator()(Output x, Site site) const {
                       .at(site));
     x = flatten(x, site);
   }
-  const Output y = mat_mul(x, w_, {}, site);
-  return has_bias_ ? bias_add(y, b_, site) : y;
+  const Output y = mat_mul(x, in_dtype_of(w_, x, site), {}, site);
+  return has_bias_ ? bias_add(y, in_dtype_of(b_, y, site), site) : y;
 }
 
 Conv2d::Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int64_t out,
@@ -75,14 +76,14 @@ Conv2d::Conv2d(Module& parent, std::string_view name, std::int64_t in, std::int6
 Output Conv2d::operator()(Output x, Site site) const {
   check_given("Conv2d: x", x, site);
   auto inside = scope().enter();
-  const Output y = conv2d(x, w_,
+  const Output y = conv2d(x, in_dtype_of(w_, x, site),
                           {.strides = {options_.stride, options_.stride},
                            .padding = options_.padding,
                            .explicit_paddings = options_.explicit_paddings,
                            .dilations = {options_.dilation, options_.dilation},
                            .groups = options_.groups},
                           site);
-  return options_.bias ? bias_add(y, b_, site) : y;
+  return options_.bias ? bias_add(y, in_dtype_of(b_, y, site), site) : y;
 }
 
 Output MaxPool::operator()(Output x, Site site) const {

@@ -26,6 +26,9 @@ namespace troupe::nn {
 // Not copyable or movable: parents and children point at each other. The constructor makes the
 // variables; a call only adds nodes, so several calls share the variables.
 //
+// Layers with parameters of f32 take values of f16 and bf16, too, and compute in these; recurrent
+// layers do not.
+//
 // Layers with a training mode use it for nodes built while a guard of train() is alive; otherwise
 // they use inference mode. A child may have another mode than its parent, such as a frozen norm.
 //

@@ -2,6 +2,7 @@
 
 #include "ops/api/constant.hpp"
 #include "ops/api/math.hpp"
+#include "ops/detail/wide.hpp"
 
 namespace troupe::nn {
 
@@ -60,6 +61,11 @@ Output with_last(Output x, std::int64_t size, const Site& site) {
   throw Error(invalid_argument("the last dimension of '" + x.name() + "' must be " +
                                std::to_string(size) + ", not " + x.shape().text())
                   .at(site));
+}
+
+Output in_dtype_of(Output parameter, Output x, const Site& site) {
+  const bool narrower = detail::is_narrow(x) && parameter.dtype() == DType::f32;
+  return narrower ? cast(parameter, x.dtype(), site) : parameter;
 }
 
 Output affine(Output x, Output w, Output b, const Site& site) {

@@ -9,7 +9,7 @@ namespace troupe::optim {
 // and divided by it: with a scale that is halved when a gradient is not finite, in a run that then
 // changes no parameter, and doubled after `every` runs of finite ones (Micikevicius et al., 2018).
 //
-//   Output logits = cast(net(cast(x, DType::f16)), DType::f32);  // parameters may be f32
+//   Output logits = cast(net(cast(x, DType::f16)), DType::f32);  // parameters stay f32
 //   Op train = optim::Adam{}.apply(optim::LossScale{}.gradients(loss));
 //
 // The scale is a power of two between 1 and 2^24, so that dividing by it rounds nothing, and is

@@ -441,3 +441,48 @@ TEST_CASE("a sequential network is its layers, one after the other") {
   for (int i = 0; i < 20; ++i) differs = differs || !Tensor::same(run.run({trained})[0], got[0]);
   CHECK(differs);
 }
+
+namespace {
+
+struct OfF32 : nn::Module {
+  using Module::Module;
+  nn::Conv2d conv{*this, "conv", 1, 4, 3};
+  nn::BatchNorm norm{*this, "norm", 4};
+  nn::ConvTranspose2d larger{*this, "larger", 4, 2, 2, {.stride = 2}};
+  nn::Linear inner{*this, "inner", 8, 6};
+  nn::LayerNorm rows{*this, "rows", 6};
+  nn::MultiHeadAttention attention{*this, "attention", 6, 2};
+  nn::Linear out{*this, "out", 16 * 6, 3};
+  // From [n,4,4,1].
+  Output operator()(Output x) const {
+    const Output pictures = larger(relu(norm(conv(x))));
+    return out(attention(rows(inner(reshape(pictures, {-1, 16, 8})))));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("layers with parameters of f32 compute in the 16 bits of what they are given") {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    CAPTURE(dtype_name(dtype));
+    Graph g;
+    OfF32 net{g.scope("net")};
+    const Output x = cast<float>(constant(g, tensor({3, 4, 4, 1}, draw(1, 48)))), exact = net(x);
+    const Output y = net(cast(x, dtype));
+    CHECK(y.dtype() == dtype);
+    const auto gradients = optim::LossScale{.first = 64}.gradients(mean(square(cast<float>(y))));
+    CHECK(gradients.size() == net.parameters().size() - 2);  // but for the averages
+    std::vector<Output> fetches{cast<float>(y), exact, gradients.when};
+    for (const optim::Gradient& gradient : gradients.each) {
+      CHECK(gradient.value.dtype() == DType::f32);
+      fetches.push_back(gradient.value);
+    }
+    Interpreter run(g);
+    run.init();
+    const auto values = run.run(fetches);
+    for (std::int64_t i = 0; i < values[1].elements(); ++i)
+      CHECK(values[0].data<float>()[i] ==
+            doctest::Approx(values[1].data<float>()[i]).epsilon(dtype == DType::f16 ? 0.01 : 0.1));
+    CHECK(values[2].item<bool>());  // all are finite
+  }
+}
