@@ -14,6 +14,8 @@ namespace {
 
 Status one_hot_shape(InferenceContext& c) {
   if (c.int_attr("depth") < 0) return invalid_argument("depth must not be negative");
+  for (const char* name : {"on", "off"})
+    TROUPE_TRY(check_number(name, c.float_attr(name), c.type_attr("T")));
   if (!c.shape(0).known_rank()) return ok_status();
   TROUPE_TRY(PartialShape shape, append(c.shape(0), PartialShape{c.int_attr("depth")}, 0));
   c.set(0, std::move(shape));

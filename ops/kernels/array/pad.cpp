@@ -30,6 +30,7 @@ Expected<PartialShape> padded(const PartialShape& x, const Ints& paddings) {
   return y;
 }
 Status pad_shape(InferenceContext& c) {
+  TROUPE_TRY(check_number("value", c.float_attr("value"), c.dtype(0)));
   TROUPE_TRY(PartialShape shape, padded(c.shape(0), c.ints_attr("paddings")));
   c.set(0, std::move(shape));
   return ok_status();

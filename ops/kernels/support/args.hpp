@@ -28,6 +28,10 @@ inline std::int64_t known_elements(const PartialShape& shape) {
 inline Expected<Shape> checked_shape(const std::vector<std::int64_t>& dims) {
   return Shape::make(dims);
 }
+// invalid_argument unless elements of the dtype can have the value of attribute `name`: floats and
+// complex numbers any, others whole numbers of their range.
+Status check_number(std::string_view name, double value, DType dtype);
+
 // For shape functions whose output 0 is what host argument i says.
 Status set_shape_from(InferenceContext& c, int i);
 
