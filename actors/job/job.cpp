@@ -403,6 +403,13 @@ void Job::State::tell_of_summaries() {
 Job::Job(Session& session, JobOptions options) {
   throw_if_error(options.check());
   if (options.dir.empty()) options.dir = JobOptions::supervised_dir();
+  const double seconds = options.checkpoint_seconds;
+  const bool interval =
+      options.checkpoint_steps > 0 || (seconds > 0 && seconds < JobOptions::kNever);
+  if (options.dir.empty() && interval)
+    TROUPE_LOG(warning, "job",
+               "no checkpoints are written, although there is an interval for them: give a folder, "
+               "by --job-dir DIR or JobOptions::dir, or start the program by troupe run");
   // The program may go to another folder.
   for (std::string* each : {&options.dir, &options.logdir}) {
     std::error_code none;

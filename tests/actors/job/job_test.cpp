@@ -15,9 +15,11 @@
 
 #include "actors/job/position.hpp"
 #include "apps/troupe.hpp"
+#include "core/log_writer.hpp"
 #include "serialization/checkpoint.hpp"
 #include "tests/actors/support/sessions.hpp"
 #include "tests/apps/job_processes.hpp"
+#include "tests/contains.hpp"
 #include "tests/serialization/temporary.hpp"
 
 using namespace troupe;
@@ -1022,6 +1024,29 @@ TEST_CASE("a job does not go on from what is not its own") {
   refused(other, {.keep = 0}, Code::invalid_argument, "keep is a number from 1 to 1000, not 0");
   refused(other, {.checkpoint_seconds = std::nan("")}, Code::invalid_argument, "0 to 1e12");
   refused(other, {.on_nan = JobOptions::NanPolicy::back}, Code::invalid_argument, "dir");
+}
+
+TEST_CASE("a job that has an interval for checkpoints and no folder for them says so") {
+  const auto said = [](JobOptions options) {
+    Graph g;
+    variable(g, "count", 0.f);
+    Session session{g, one_thread()};
+    std::vector<std::string> log;
+    set_log_writer([&](std::string_view line) { log.emplace_back(line); });
+    { const Job job(session, std::move(options)); }
+    set_log_writer({});
+    return log;
+  };
+  const TemporaryDir dir;
+  CHECK(said({}).empty());
+  CHECK(said({.checkpoint_seconds = JobOptions::kNever}).empty());
+  CHECK(said({.dir = dir.path("job"), .checkpoint_steps = 5}).empty());
+  for (const JobOptions& options :
+       {JobOptions{.checkpoint_steps = 5}, JobOptions{.checkpoint_seconds = 1}}) {
+    const auto log = said(options);
+    REQUIRE(log.size() == 1);
+    CHECK(contains(log[0], "no checkpoints are written"));
+  }
 }
 
 TEST_CASE("options of a job are read from a program's arguments") {
