@@ -89,11 +89,13 @@ FixedExamples<1> whole_files(const FileList& files) {
 
 FixedExamples<1> fixed_records(const FileList& files, std::int64_t bytes,
                                const FixedRecordOptions& options) {
-  return FixedExamples<1>(Examples::of(
-      source_text("fixed_records",
-                  {std::to_string(bytes), std::to_string(options.header),
-                   std::to_string(options.footer), std::to_string(files.paths.size())}),
-      files.paths));
+  std::vector<std::string> words = {std::to_string(bytes), std::to_string(options.header),
+                                    std::to_string(options.footer),
+                                    std::to_string(files.paths.size())};
+  if (options.dtype != DType::u8)
+    words.emplace_back(options.dtype == DType::invalid ? "invalid" : dtype_name(options.dtype));
+  return FixedExamples<1>(
+      Examples::of(source_text("fixed_records", std::move(words)), files.paths));
 }
 
 Examples npy(const std::vector<NumpyArray>& arrays) {

@@ -46,9 +46,11 @@ FixedExamples<1> whole_files(const FileList& files);
 
 struct FixedRecordOptions {
   std::int64_t header = 0, footer = 0;  // bytes to ignore at the ends of each file
+  // What the bytes are: numbers, little-endian, of a dtype that divides the record.
+  DType dtype = DType::u8;
 };
-// Records of `bytes` bytes each, u8 [bytes], file after file. Random access; gzipped files are
-// unpacked in memory.
+// Records of `bytes` bytes each, u8 [bytes] or [bytes / size] of another dtype, file after file.
+// Random access; gzipped files are unpacked in memory.
 FixedExamples<1> fixed_records(const FileList& files, std::int64_t bytes,
                                const FixedRecordOptions& options = {});
 

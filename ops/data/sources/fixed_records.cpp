@@ -1,6 +1,7 @@
 // `fixed_records BYTES HEADER FOOTER FILES`: records of BYTES bytes each, u8 [BYTES], file after
 // file. The first HEADER and last FOOTER bytes of each file are ignored. A plain file has random
-// access; a gzipped one is unpacked in memory.
+// access; a gzipped one is unpacked in memory. `fixed_records BYTES HEADER FOOTER FILES DTYPE`: the
+// bytes are those of numbers, little-endian as this machine's.
 #include <algorithm>
 
 #include "ops/data/byte_stream.hpp"
@@ -15,10 +16,11 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 31;
 struct FixedSpec {
   std::uint64_t bytes = 1, header = 0, footer = 0;
   std::int64_t files = 0;
+  DType dtype = DType::u8;
 };
 
 Signature fixed_signature(const FixedSpec& spec) {
-  return {{DType::u8, {std::int64_t(spec.bytes)}}};
+  return {{spec.dtype, {std::int64_t(spec.bytes / dtype_size(spec.dtype))}}};
 }
 
 class FixedRecordsSource final : public Source {
@@ -66,12 +68,22 @@ class FixedRecordsSource final : public Source {
 };
 
 Expected<FixedSpec> fixed_spec(const StageText& stage) {
-  TROUPE_TRY(stage.takes(4, 4));
+  TROUPE_TRY(stage.takes(4, 5));
   TROUPE_TRY(const std::int64_t bytes, stage.number(0, 1));
   TROUPE_TRY(const std::int64_t header, stage.number(1, 0));
   TROUPE_TRY(const std::int64_t footer, stage.number(2, 0));
-  FixedSpec spec{std::uint64_t(bytes), std::uint64_t(header), std::uint64_t(footer), 0};
+  FixedSpec spec{std::uint64_t(bytes), std::uint64_t(header), std::uint64_t(footer), 0, DType::u8};
   TROUPE_TRY(spec.files, stage.files(3));
+  if (stage.arguments.size() == 5) {
+    TROUPE_TRY(spec.dtype, stage.dtype(4));
+  }
+  if (spec.dtype == DType::string || spec.dtype == DType::bool_)
+    return invalid_argument("records of " + std::string(dtype_name(spec.dtype)) +
+                            ": they are of numbers");
+  if (spec.bytes % dtype_size(spec.dtype) != 0)
+    return invalid_argument("records of " + std::to_string(bytes) +
+                            " bytes are no whole numbers of " +
+                            std::string(dtype_name(spec.dtype)));
   if (bytes > kMostBytes)
     return invalid_argument("records of " + std::to_string(bytes) + " bytes; at most " +
                             std::to_string(kMostBytes) + " are possible");

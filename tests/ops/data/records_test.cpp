@@ -486,6 +486,14 @@ TEST_CASE("gzip files that stand one behind another are read as one") {
   CHECK(tells(error_in_order(data::text_lines(lines)), "6 bytes stand after the end of the gzip"));
 }
 
+namespace {
+
+std::string bytes_of_floats(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+}  // namespace
+
 TEST_CASE("records of fixed length lie between a header and a footer, in any number of files") {
   const DataDirectory files;
   files.write("a", "HEADabcdefFT");
@@ -510,10 +518,21 @@ TEST_CASE("records of fixed length lie between a header and a footer, in any num
   CHECK(tells(error(5, {}), "12 bytes of records are no multiple of 5"));
   CHECK(tells(error(3, {.header = 10, .footer = 3}), "fewer than the header of 10"));
   CHECK(tells(error(3, {.header = 10, .footer = 3}), "/a'"));
+  files.write("numbers", std::string("H") + bytes_of_floats({1.5f, -2, 0.25f, 8}));
+  const auto numbers =
+      data::fixed_records({files.path("numbers")}, 8, {.header = 1, .dtype = DType::f32});
+  const auto pairs = elements_in_order(numbers.batch(2));
+  REQUIRE_MESSAGE(pairs.ok(), pairs.status().text());
+  CHECK(Tensor::same((*pairs)[0][0], Tensor::of<float>({2, 2}, {1.5f, -2, 0.25f, 8})));
+  check_places(numbers.repeat(3), 2);
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();
   CHECK(tells(error(3, {.header = most, .footer = most}), "12 bytes, fewer than the header"));
   for (const auto& wrong : {data::fixed_records({"a"}, 0), data::fixed_records({"a"}, most),
                             data::fixed_records({"a"}, 1, {.header = -1}),
+                            data::fixed_records({"a"}, 6, {.dtype = DType::f32}),
+                            data::fixed_records({"a"}, 1, {.dtype = DType::bool_}),
+                            data::fixed_records({"a"}, 32, {.dtype = DType::string}),
+                            data::fixed_records({"a"}, 1, {.dtype = DType::invalid}),
                             data::fixed_records(std::vector<std::string>(), 1)})
     CHECK(wrong.signature().status().code() == Code::invalid_argument);
 }
