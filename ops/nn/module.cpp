@@ -1,6 +1,20 @@
 #include "ops/nn/module.hpp"
 
+#include <algorithm>
+
 namespace troupe::nn {
+
+Module::~Module() {
+  if (parent_ == nullptr) return;
+  auto& items = parent_->items_;
+  auto at = std::find_if(items.begin(), items.end(), [&](const auto& item) {
+    const Module* const* child = std::get_if<const Module*>(&item);
+    return child != nullptr && *child == this;
+  });
+  // The children of this one have left their variables here.
+  at = items.erase(at);
+  items.insert(at, items_.begin(), items_.end());
+}
 
 std::vector<Variable> Module::parameters() const {
   std::vector<Variable> all;

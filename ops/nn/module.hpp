@@ -37,7 +37,7 @@ namespace troupe::nn {
 class Module {
  public:
   explicit Module(Scope scope) : scope_(std::move(scope)) {}
-  // A child of `parent`, which must outlive it.
+  // A child of `parent`, which must outlive it, and keeps its variables after it.
   Module(Module& parent, std::string_view name)
       : scope_(parent.scope_.scope(name)), parent_(&parent) {
     parent.items_.emplace_back(this);
@@ -72,7 +72,7 @@ class Module {
   }
 
  protected:
-  ~Module() = default;
+  ~Module();
   // Makes a variable of this module.
   Variable parameter(std::string_view name, Output initial, Site site = Site::here(),
                      const VariableOptions& options = {});
@@ -81,7 +81,7 @@ class Module {
 
  private:
   Scope scope_;
-  const Module* parent_ = nullptr;
+  Module* parent_ = nullptr;
   std::optional<bool> training_;  // empty: as the parent
   std::vector<std::variant<Variable, const Module*>> items_;
 };

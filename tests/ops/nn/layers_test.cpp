@@ -156,6 +156,22 @@ struct Net : nn::Module {
 
 }  // namespace
 
+TEST_CASE("a module keeps the variables of children that are gone, in the order of creation") {
+  Graph g;
+  Root net{g.scope("net")};
+  Output x = placeholder<float>(g, {2, 3});
+  Output y = nn::Linear(net, "a", 3, 4)(x);
+  { Net part(net, "part"); }
+  CHECK_THROWS_AS(nn::Linear(net, "refused", -1, 4), Error);
+  nn::Linear last(net, "last", 4, 1, {.bias = false});
+  y = last(y);
+  std::string names;
+  for (const Variable& v : net.parameters()) names += v.name() + " ";
+  CHECK(names ==
+        "net/a/W net/a/b net/part/a/W net/part/a/b net/part/norm/scale net/part/norm/offset "
+        "net/part/norm/moving_mean net/part/norm/moving_variance net/last/W ");
+}
+
 TEST_CASE("an embedding gives rows, and their gradients add up") {
   Subject<nn::Embedding> s(std::int64_t{5}, std::int64_t{2}, nn::Embedding::Options{.dtype = kF64});
   const std::vector<std::int64_t> ids = {3, 0, 3, 3};
