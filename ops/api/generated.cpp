@@ -651,6 +651,7 @@ Output avg_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int6
   node.attrs.emplace("ksize", std::move(ksize));
   node.attrs.emplace("strides", std::move(strides));
   node.attrs.emplace("padding", options.padding);
+  node.attrs.emplace("explicit_paddings", options.explicit_paddings);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -662,6 +663,7 @@ Output avg_pool_grad(Output x_sizes, Output dy, std::vector<std::int64_t> ksize,
   node.attrs.emplace("ksize", std::move(ksize));
   node.attrs.emplace("strides", std::move(strides));
   node.attrs.emplace("padding", options.padding);
+  node.attrs.emplace("explicit_paddings", options.explicit_paddings);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1865,6 +1867,7 @@ Output max_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int6
   node.attrs.emplace("ksize", std::move(ksize));
   node.attrs.emplace("strides", std::move(strides));
   node.attrs.emplace("padding", options.padding);
+  node.attrs.emplace("explicit_paddings", options.explicit_paddings);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1876,6 +1879,7 @@ Output max_pool_grad(Output x, Output y, Output dy, std::vector<std::int64_t> ks
   node.attrs.emplace("ksize", std::move(ksize));
   node.attrs.emplace("strides", std::move(strides));
   node.attrs.emplace("padding", options.padding);
+  node.attrs.emplace("explicit_paddings", options.explicit_paddings);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }
@@ -1887,6 +1891,7 @@ Output max_pool_pick(Output x, Output y, Output d, std::vector<std::int64_t> ksi
   node.attrs.emplace("ksize", std::move(ksize));
   node.attrs.emplace("strides", std::move(strides));
   node.attrs.emplace("padding", options.padding);
+  node.attrs.emplace("explicit_paddings", options.explicit_paddings);
   node.site = std::move(site);
   return add_node(std::move(node)).output();
 }

@@ -595,20 +595,25 @@ Output audio_summary(Output x, std::string tag, double sample_rate,
     const AudioSummaryOptions& options = {}, Site site = Site::here());
 
 struct AvgPoolOptions {
-  std::string padding = "VALID";  // SAME, VALID
+  std::string padding = "VALID";  // SAME, VALID, EXPLICIT
+  std::vector<std::int64_t> explicit_paddings = {};
 };
 // AvgPool: The mean of each window over height and width of x [n,h,w,c]; ksize and strides are
-// [h,w] or [1,h,w,1]. Padding does not count. f16 and bf16 are summed in f32 and rounded once.
+// [h,w] or [1,h,w,1]; explicit_paddings, with padding EXPLICIT, are [top,bottom,left,right].
+// Padding does not count. f16 and bf16 are summed in f32 and rounded once.
 Output avg_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
     const AvgPoolOptions& options = {}, Site site = Site::here());
 template <class = void>
 Output avg_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
-    std::string padding, Site site = Site::here()) {
-  return avg_pool(x, ksize, strides, {.padding = padding}, std::move(site));
+    std::string padding, std::vector<std::int64_t> explicit_paddings = {},
+    Site site = Site::here()) {
+  return avg_pool(x, ksize, strides, {.padding = padding,
+    .explicit_paddings = explicit_paddings}, std::move(site));
 }
 
 struct AvgPoolGradOptions {
-  std::string padding = "VALID";  // SAME, VALID
+  std::string padding = "VALID";  // SAME, VALID, EXPLICIT
+  std::vector<std::int64_t> explicit_paddings = {};
 };
 // AvgPoolGrad: The gradient of AvgPool for images of shape x_sizes.
 Output avg_pool_grad(Output x_sizes, Output dy, std::vector<std::int64_t> ksize,
@@ -1577,20 +1582,25 @@ Output max(Output x, Ints axes, Flag keep_dims = false, Site site = Site::here()
 }
 
 struct MaxPoolOptions {
-  std::string padding = "VALID";  // SAME, VALID
+  std::string padding = "VALID";  // SAME, VALID, EXPLICIT
+  std::vector<std::int64_t> explicit_paddings = {};
 };
 // MaxPool: The largest element of each window over height and width of x [n,h,w,c]; ksize and
-// strides are [h,w] or [1,h,w,1]. Padding is ignored; a NaN is the largest.
+// strides are [h,w] or [1,h,w,1]; explicit_paddings, with padding EXPLICIT, are
+// [top,bottom,left,right]. Padding is ignored; a NaN is the largest.
 Output max_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
     const MaxPoolOptions& options = {}, Site site = Site::here());
 template <class = void>
 Output max_pool(Output x, std::vector<std::int64_t> ksize, std::vector<std::int64_t> strides,
-    std::string padding, Site site = Site::here()) {
-  return max_pool(x, ksize, strides, {.padding = padding}, std::move(site));
+    std::string padding, std::vector<std::int64_t> explicit_paddings = {},
+    Site site = Site::here()) {
+  return max_pool(x, ksize, strides, {.padding = padding,
+    .explicit_paddings = explicit_paddings}, std::move(site));
 }
 
 struct MaxPoolGradOptions {
-  std::string padding = "VALID";  // SAME, VALID
+  std::string padding = "VALID";  // SAME, VALID, EXPLICIT
+  std::vector<std::int64_t> explicit_paddings = {};
 };
 // MaxPoolGrad: The gradient of MaxPool, given its input x and output y. Of equal maxima, the first
 // in window order, row by row, gets all of dy.
@@ -1599,7 +1609,8 @@ Output max_pool_grad(Output x, Output y, Output dy, std::vector<std::int64_t> ks
     Site site = Site::here());
 
 struct MaxPoolPickOptions {
-  std::string padding = "VALID";  // SAME, VALID
+  std::string padding = "VALID";  // SAME, VALID, EXPLICIT
+  std::vector<std::int64_t> explicit_paddings = {};
 };
 // MaxPoolPick: For each window of MaxPool with input x and output y, the element of d at the
 // position of the first maximum of x: the gradient of MaxPoolGrad for dy.
@@ -1608,8 +1619,10 @@ Output max_pool_pick(Output x, Output y, Output d, std::vector<std::int64_t> ksi
     Site site = Site::here());
 template <class = void>
 Output max_pool_pick(Output x, Output y, Output d, std::vector<std::int64_t> ksize,
-    std::vector<std::int64_t> strides, std::string padding, Site site = Site::here()) {
-  return max_pool_pick(x, y, d, ksize, strides, {.padding = padding}, std::move(site));
+    std::vector<std::int64_t> strides, std::string padding,
+    std::vector<std::int64_t> explicit_paddings = {}, Site site = Site::here()) {
+  return max_pool_pick(x, y, d, ksize, strides, {.padding = padding,
+    .explicit_paddings = explicit_paddings}, std::move(site));
 }
 
 // Maximum: The larger of a and b; NaN if one is NaN. If they are equal, each gets half of the

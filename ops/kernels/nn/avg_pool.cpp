@@ -100,7 +100,8 @@ TROUPE_OPS(avg_pool) {
          .grad = avg_pool_grad,
          .contraction = true,
          .doc = "The mean of each window over height and width of x [n,h,w,c]; ksize and strides "
-                "are [h,w] or [1,h,w,1]. Padding does not count. f16 and bf16 are summed in f32 "
+                "are [h,w] or [1,h,w,1]; explicit_paddings, with padding EXPLICIT, are "
+                "[top,bottom,left,right]. Padding does not count. f16 and bf16 are summed in f32 "
                 "and rounded once."})
       .cpu(window_kernel<true, AvgPool>)
       .cuda(cuda::pool);

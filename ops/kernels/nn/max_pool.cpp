@@ -160,7 +160,8 @@ TROUPE_OPS(max_pool) {
          .grad = max_pool_grad,
          .contraction = true,
          .doc = "The largest element of each window over height and width of x [n,h,w,c]; ksize "
-                "and strides are [h,w] or [1,h,w,1]. Padding is ignored; a NaN is the largest."})
+                "and strides are [h,w] or [1,h,w,1]; explicit_paddings, with padding EXPLICIT, are "
+                "[top,bottom,left,right]. Padding is ignored; a NaN is the largest."})
       .cpu(window_kernel<true, MaxPool>)
       .cuda(cuda::pool);
   r.add({.name = "MaxPoolGrad",

@@ -148,14 +148,15 @@ inline Status pool_output_shape(InferenceContext& c, int input, int output) {
 
 inline AttrMap pool_attrs(GradContext& c) {
   AttrMap attrs;
-  for (const char* name : {"ksize", "strides", "padding"})
+  for (const char* name : {"ksize", "strides", "padding", "explicit_paddings"})
     attrs.emplace(name, c.node().attrs.find(name)->second);
   return attrs;
 }
 
 inline const std::vector<std::string>& pool_attr_specs() {
   static const std::vector<std::string> specs = {"ksize: list(int)", "strides: list(int)",
-                                                 "padding: string {SAME VALID} = VALID"};
+                                                 "padding: string {SAME VALID EXPLICIT} = VALID",
+                                                 "explicit_paddings: list(int) = []"};
   return specs;
 }
 

@@ -19,7 +19,7 @@ struct WindowAttrs {
   std::array<std::int64_t, 2> stride{1, 1}, dilation{1, 1};  // height, width
   std::array<std::int64_t, 2> size{0, 0};                    // pools only
   Padding padding = Padding::same;
-  std::array<std::int64_t, 4> pads{};  // explicit: top, bottom, left, right
+  std::array<std::int64_t, 4> pads{};  // explicit: top, bottom, left, right; else 0
   std::int64_t groups = 1;             // convolutions only
 };
 
@@ -69,16 +69,21 @@ Expected<WindowAttrs> read_window(const Attrs& a, bool pool) {
   w.padding = padding == "SAME"    ? WindowAttrs::Padding::same
               : padding == "VALID" ? WindowAttrs::Padding::valid
                                    : WindowAttrs::Padding::explicit_;
-  if (pool) {
-    TROUPE_TRY(w.size, window_pair(a.ints_attr("ksize"), "ksize"));
-    return w;
-  }
-  TROUPE_TRY(w.dilation, window_pair(a.ints_attr("dilations"), "dilations"));
   if (w.padding == WindowAttrs::Padding::explicit_) {
     TROUPE_TRY(w.pads, window_pads(a.ints_attr("explicit_paddings")));
   } else if (!a.ints_attr("explicit_paddings").empty()) {
     return invalid_argument("explicit_paddings are for padding EXPLICIT, and it is " + padding);
   }
+  if (pool) {
+    TROUPE_TRY(w.size, window_pair(a.ints_attr("ksize"), "ksize"));
+    for (std::size_t i = 0; i < w.pads.size(); ++i)  // else a window may have no element
+      if (w.pads[i] >= w.size[i / 2])
+        return invalid_argument("a padding of " + std::to_string(w.pads[i]) +
+                                " must be smaller than the window of " +
+                                std::to_string(w.size[i / 2]));
+    return w;
+  }
+  TROUPE_TRY(w.dilation, window_pair(a.ints_attr("dilations"), "dilations"));
   w.groups = a.int_attr("groups");
   if (w.groups < 1 || w.groups >= kWindowLimit)
     return invalid_argument("groups must be positive and below 2^31, not " +

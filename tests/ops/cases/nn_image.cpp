@@ -79,7 +79,45 @@ const AddCases pools([] {
   const Tensor x = any({2, 5, 4, 3});
   const AttrMap attrs{{"ksize", ints({2, 3})}, {"strides", ints({1, 2, 2, 1})}};
   const AttrMap same{{"ksize", ints({2, 3})}, {"strides", ints({2, 1})}, {"padding", "SAME"}};
+  const AttrMap own{{"ksize", ints({2, 3})},
+                    {"strides", ints({2, 1})},
+                    {"padding", "EXPLICIT"},
+                    {"explicit_paddings", ints({1, 0, 2, 1})}};
+  // That of PyTorch's MaxPool2d(3, stride=2, padding=1): of [4,4] SAME would begin at the first.
+  const AttrMap stem{{"ksize", ints({3, 3})},
+                     {"strides", ints({2, 2})},
+                     {"padding", "EXPLICIT"},
+                     {"explicit_paddings", ints({1, 1, 1, 1})}};
+  const Tensor sixteen =
+      f64({1, 4, 4, 1}, {-1, -2, -3, -4, -5, -6, -7, -8, -9, -8, -7, -6, -5, -4, -3, -2});
   return Cases{
+      {.op = "MaxPool",
+       .inputs = {sixteen},
+       .attrs = stem,
+       .want = {f64({1, 2, 2, 1}, {-1, -2, -4, -2})}},
+      {.op = "AvgPool",
+       .inputs = {sixteen},
+       .attrs = stem,
+       .want = {f64({1, 2, 2, 1}, {-3.5, -5, -37.0 / 6, -51.0 / 9})}},
+      {.op = "MaxPool", .inputs = {x}, .attrs = own, .differentiate = {0}},
+      {.op = "AvgPool", .inputs = {x}, .attrs = own, .differentiate = {0}},
+      {.op = "MaxPoolPick",
+       .inputs = {x, any({2, 3, 5, 3}, 0.5, 1), any({2, 5, 4, 3})},
+       .attrs = own,
+       .differentiate = {2}},
+      {.op = "MaxPool",
+       .inputs = {x},
+       .attrs = {{"ksize", ints({2, 3})},
+                 {"strides", ints({1, 1})},
+                 {"padding", "EXPLICIT"},
+                 {"explicit_paddings", ints({0, 2, 0, 0})}},
+       .error = "a padding of 2 must be smaller than the window of 2"},
+      {.op = "AvgPool",
+       .inputs = {x},
+       .attrs = {{"ksize", ints({2, 3})},
+                 {"strides", ints({1, 1})},
+                 {"explicit_paddings", ints({1, 1, 1, 1})}},
+       .error = "explicit_paddings are for padding EXPLICIT"},
       {.op = "MaxPool",
        .inputs = {f64({1, 2, 2, 1}, {1, 4, 3, 2})},
        .attrs = {{"ksize", ints({2, 2})}, {"strides", ints({2, 2})}},
