@@ -5,10 +5,13 @@
 namespace troupe::nn {
 
 Module::~Module() {
+  // Children that are still there, against the rule, belong to the parent now, if there is one.
+  for (const auto& item : items_)
+    if (Module* const* child = std::get_if<Module*>(&item)) (*child)->parent_ = parent_;
   if (parent_ == nullptr) return;
   auto& items = parent_->items_;
   auto at = std::find_if(items.begin(), items.end(), [&](const auto& item) {
-    const Module* const* child = std::get_if<const Module*>(&item);
+    Module* const* child = std::get_if<Module*>(&item);
     return child != nullptr && *child == this;
   });
   // The children of this one have left their variables here.
@@ -23,7 +26,7 @@ std::vector<Variable> Module::parameters() const {
       all.push_back(*own);
       continue;
     }
-    std::vector<Variable> part = std::get<const Module*>(item)->parameters();
+    std::vector<Variable> part = std::get<Module*>(item)->parameters();
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

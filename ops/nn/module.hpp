@@ -83,7 +83,7 @@ class Module {
   Scope scope_;
   Module* parent_ = nullptr;
   std::optional<bool> training_;  // empty: as the parent
-  std::vector<std::variant<Variable, const Module*>> items_;
+  std::vector<std::variant<Variable, Module*>> items_;
 };
 
 }  // namespace troupe::nn

@@ -172,6 +172,19 @@ TEST_CASE("a module keeps the variables of children that are gone, in the order 
         "net/part/norm/moving_mean net/part/norm/moving_variance net/last/W ");
 }
 
+TEST_CASE("a layer that outlives its parent is still one") {
+  Graph g;
+  const Output x = placeholder<float>(g, {2, 3});
+  std::unique_ptr<nn::Linear> layer;
+  {
+    Root net{g.scope("net")};
+    layer = std::make_unique<nn::Linear>(net, "a", 3, 4);
+  }
+  CHECK(layer->parameters().size() == 2);
+  CHECK(!layer->training());
+  CHECK((*layer)(x).shape() == PartialShape{2, 4});
+}
+
 TEST_CASE("an embedding gives rows, and their gradients add up") {
   Subject<nn::Embedding> s(std::int64_t{5}, std::int64_t{2}, nn::Embedding::Options{.dtype = kF64});
   const std::vector<std::int64_t> ids = {3, 0, 3, 3};
