@@ -1283,6 +1283,27 @@ Output greater_equal(const Operand& a, const Operand& b, Site site) {
   return add_node(std::move(node)).output();
 }
 
+Output group_norm(Output x, Output scale, Output offset, std::int64_t groups,
+    const GroupNormOptions& options, Site site) {
+  NodeSpec node{.op = "GroupNorm"};
+  node.inputs = {x, scale, offset};
+  node.attrs.emplace("groups", groups);
+  node.attrs.emplace("epsilon", options.epsilon);
+  node.site = std::move(site);
+  return add_node(std::move(node)).output();
+}
+
+GroupNormGradOutputs group_norm_grad(Output dy, Output x, Output scale, std::int64_t groups,
+    const GroupNormGradOptions& options, Site site) {
+  NodeSpec node{.op = "GroupNormGrad"};
+  node.inputs = {dy, x, scale};
+  node.attrs.emplace("groups", groups);
+  node.attrs.emplace("epsilon", options.epsilon);
+  node.site = std::move(site);
+  Op op = add_node(std::move(node));
+  return {op.output(0), op.output(1), op.output(2)};
+}
+
 Output histogram_summary(Output x, std::string tag, Site site) {
   NodeSpec node{.op = "HistogramSummary"};
   node.inputs = {x};

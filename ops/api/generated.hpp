@@ -1118,6 +1118,27 @@ Output greater(const Operand& a, const Operand& b, Site site = Site::here());
 // GreaterEqual: y = a >= b; false if one is NaN. The inputs broadcast.
 Output greater_equal(const Operand& a, const Operand& b, Site site = Site::here());
 
+struct GroupNormOptions {
+  double epsilon = 1e-05;
+};
+// GroupNorm: y = (x - m) / sqrt(v + epsilon) * scale + offset of x [n, ..., c], where m and v are
+// the mean and variance of each of `groups` equal parts of the channels of an example, over all
+// positions; scale and offset are [c] (Wu and He, 2018).
+Output group_norm(Output x, Output scale, Output offset, std::int64_t groups,
+    const GroupNormOptions& options = {}, Site site = Site::here());
+
+struct GroupNormGradOptions {
+  double epsilon = 1e-05;
+};
+struct GroupNormGradOutputs {
+  Output dx;
+  Output dscale;
+  Output doffset;
+};
+// GroupNormGrad: The gradients of GroupNorm, given the gradient of its output.
+GroupNormGradOutputs group_norm_grad(Output dy, Output x, Output scale, std::int64_t groups,
+    const GroupNormGradOptions& options = {}, Site site = Site::here());
+
 // HistogramSummary: A serialized Summary protocol buffer with the distribution of all elements of
 // x: minimum, maximum, number, sum, sum of squares, and TensorFlow's buckets, each 10 % wider than
 // the one before. Fails the run for NaN and infinities, naming the tag and the first such element.

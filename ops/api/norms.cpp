@@ -5,7 +5,6 @@
 #include "ops/api/math.hpp"
 #include "ops/api/node.hpp"
 #include "ops/api/operators.hpp"
-#include "ops/detail/extent.hpp"
 #include "ops/detail/wide.hpp"
 
 namespace troupe {
@@ -33,48 +32,11 @@ std::int64_t channels_of(const std::string& what, const Output& x, int rank, con
               site);
 }
 
-void check_vector(const std::string& what, const Output& x, std::int64_t size, const Site& site) {
-  check_given(what, x, site);
-  if (PartialShape::merge(x.shape(), PartialShape{size}).ok()) return;
-  refuse_norm(what + " has shape " + x.shape().text() + ", not [" + std::to_string(size) + "]",
-              site);
-}
-
 Output inverse_root(Output x, double epsilon, const Site& site) {
   return rsqrt(add(x, Operand(epsilon, site).beside(x), site), site);
 }
 
 }  // namespace
-
-Output group_norm(Output x, Output scale, Output offset, std::int64_t groups,
-                  const NormOptions& options, Site site) {
-  const std::string what = "group_norm";
-  const std::int64_t channels = channels_of(what, x, 2, site);
-  check_vector(what + ": scale", scale, channels, site);
-  check_vector(what + ": offset", offset, channels, site);
-  check_epsilon_of(what, options.epsilon, site);
-  if (groups < 1 || channels % groups != 0)
-    refuse_norm(what + ": " + std::to_string(groups) + " groups do not divide " +
-                    std::to_string(channels) + " channels",
-                site);
-  GraphBuilder& g = x.graph();
-  const DType dtype = x.dtype();
-  x = wide(x, site);
-  // [n, positions, groups, channels of one]
-  std::vector<Output> parts{detail::extent(x, 0, site), constant<std::int64_t>(g, 1, site),
-                            constant(g, groups, site), constant(g, channels / groups, site)};
-  for (int axis = 1; axis + 1 < x.shape().rank(); ++axis)
-    parts[1] = mul(parts[1], detail::extent(x, axis, site), site);
-  const Output grouped = reshape(x, pack(parts, {}, site), site);
-  const MeanOptions over{.axes = {1, 3}, .keep_dims = true};
-  const Output apart = sub(grouped, mean(grouped, over, site), site);
-  const Output variance = mean(square(apart, site), over, site);
-  const Output gain = mul(inverse_root(variance, options.epsilon, site),
-                          reshape(wide(scale, site), {groups, channels / groups}, site), site);
-  const Output y = add(mul(apart, gain, site),
-                       reshape(wide(offset, site), {groups, channels / groups}, site), site);
-  return narrow(reshape(y, shape(x, {}, site), site), dtype, site);
-}
 
 Output instance_norm(Output x, Output scale, Output offset, const NormOptions& options, Site site) {
   const std::int64_t channels = channels_of("instance_norm", x, 2, site);

@@ -1,22 +1,17 @@
-// Normalisation beside layer_norm() and fused_batch_norm() (generated.hpp), made of other ops.
-// f16 and bf16 are computed in f32. Squares are those of the elements themselves: in f32 they
-// overflow above 1e19, where the result is 0 (or `offset`), as PyTorch's; layer_norm() and
-// fused_batch_norm() normalise such elements, too.
+// Normalisation beside layer_norm(), group_norm() and fused_batch_norm() (generated.hpp), made of
+// other ops. f16 and bf16 are computed in f32. Squares are those of the elements themselves: in f32
+// they overflow above 1e19, where the result of rms_norm() is 0, as PyTorch's; the norms of
+// generated.hpp normalise such elements, too.
 #pragma once
 
 #include "ops/api/generated.hpp"
 
 namespace troupe {
 
-struct NormOptions {
-  double epsilon = 1e-5;  // added to the variance, or to the mean square
-};
-// Group normalisation (Wu and He, 2018) of x [n, ..., c]: the channels of each example, in `groups`
-// equal groups, to mean 0 and variance 1 over the group and all positions, then times scale [c]
-// plus offset [c]. The number of channels must be known.
-Output group_norm(Output x, Output scale, Output offset, std::int64_t groups,
-                  const NormOptions& options = {}, Site site = Site::here());
-// Instance normalisation (Ulyanov et al., 2016): every channel is a group.
+using NormOptions = GroupNormOptions;  // epsilon: added to the variance, or to the mean square
+
+// Instance normalisation (Ulyanov et al., 2016): group_norm() with a group for each channel. The
+// number of channels must be known.
 Output instance_norm(Output x, Output scale, Output offset, const NormOptions& options = {},
                      Site site = Site::here());
 // x / sqrt(mean of x^2 over the last dimension + epsilon) * scale (Zhang and Sennrich, 2019).

@@ -1,5 +1,6 @@
 #include "ops/cuda/norm.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -127,6 +128,84 @@ class LayerNormGrad final : public Norm {
   const double epsilon_;
 };
 
+// What group norms share: `x` and the parameters behind it, and how many groups.
+class OfGroups : public Norm {
+ public:
+  OfGroups(const KernelSpec& spec, std::initializer_list<const char*> functions)
+      : Norm(spec, functions),
+        groups_(spec.int_attr("groups")),
+        epsilon_(spec.float_attr("epsilon")) {}
+
+ protected:
+  Expected<device::GroupNormArgs> args_of(const KernelContext& ctx, int x, int last) const {
+    TROUPE_TRY(const Rows size, rows_of(ctx, x, x + 1, last));
+    const Shape& shape = ctx.input(x).shape();
+    if (shape.rank() < 2)
+      return invalid_argument("a group norm wants 2 dimensions or more; x has shape " +
+                              shape.text());
+    if (groups_ < 1 || size.n % groups_ != 0)
+      return invalid_argument(std::to_string(groups_) + " groups do not divide " +
+                              std::to_string(size.n) + " channels, the last dimension of x");
+    device::GroupNormArgs args{};
+    args.x = ctx.input(x).raw(), args.scale = ctx.input(x + 1).raw();
+    args.rows = size.rows, args.n = size.n, args.epsilon = epsilon_;
+    args.images = shape.dim(0),
+    args.positions = size.rows / std::max<std::int64_t>(1, shape.dim(0));
+    args.groups = groups_, args.in_group = size.n / groups_;
+    return args;
+  }
+  static Grid grid_of_groups(const device::GroupNormArgs& args) {
+    return block_for_each(args.images * args.groups);
+  }
+
+ private:
+  const std::int64_t groups_;
+  const double epsilon_;
+};
+
+class GroupNorm final : public OfGroups {
+ public:
+  explicit GroupNorm(const KernelSpec& spec) : OfGroups(spec, {"GroupNorm"}) {
+    if (dtype_ == DType::f64) functions_[0].registers = kRegistersOfLongF64;
+  }
+  Status compute(KernelContext& ctx) override {
+    TROUPE_TRY(device::GroupNormArgs args, args_of(ctx, 0, 2));
+    TROUPE_TRY(Tensor y, ctx.reuse_or_allocate(0, dtype_, ctx.input(0).shape()));
+    args.offset = ctx.input(2).raw(), args.y = y.mutable_raw();
+    if (y.elements() != 0) TROUPE_TRY(launch(ctx, functions_[0], grid_of_groups(args), &args));
+    ctx.set_output(0, std::move(y));
+    return ok_status();
+  }
+};
+
+class GroupNormGrad final : public OfGroups {
+ public:
+  explicit GroupNormGrad(const KernelSpec& spec)
+      : OfGroups(spec, {"GroupNormMoments", "GroupNormSums", "GroupNormGrad"}) {
+    functions_.push_back(sum_of_columns(dtype_));
+  }
+  Status compute(KernelContext& ctx) override {
+    TROUPE_TRY(device::GroupNormArgs args, args_of(ctx, 1, 2));
+    TROUPE_TRY(want_like(ctx, 0, 1));
+    TROUPE_TRY(Tensor dscale, row(ctx, args.n));
+    TROUPE_TRY(Tensor doffset, row(ctx, args.n));
+    TROUPE_TRY(Tensor moments,
+               ctx.allocate(sum_type(dtype_), Shape{args.images * args.groups, device::kMoments}));
+    TROUPE_TRY(Tensor dx, ctx.reuse_or_allocate(0, dtype_, ctx.input(1).shape()));
+    args.dy = ctx.input(0).raw(), args.moments = moments.mutable_raw(), args.y = dx.mutable_raw();
+    args.dscale = dscale.mutable_raw(), args.doffset = doffset.mutable_raw();
+    const bool empty = dx.elements() == 0;
+    if (!empty) TROUPE_TRY(launch(ctx, functions_[0], grid_of_groups(args), &args));
+    // Before dx is written, which may be dy.
+    TROUPE_TRY(add_columns(ctx, 1, 3, args));
+    if (!empty) TROUPE_TRY(launch(ctx, functions_[2], grid_of_groups(args), &args));
+    ctx.set_output(0, std::move(dx));
+    ctx.set_output(1, std::move(dscale));
+    ctx.set_output(2, std::move(doffset));
+    return ok_status();
+  }
+};
+
 class BatchNorm final : public Norm {
  public:
   explicit BatchNorm(const KernelSpec& spec)
@@ -224,6 +303,12 @@ Expected<std::unique_ptr<Kernel>> layer_norm(const KernelSpec& spec) {
 }
 Expected<std::unique_ptr<Kernel>> layer_norm_grad(const KernelSpec& spec) {
   return made<LayerNormGrad>(spec);
+}
+Expected<std::unique_ptr<Kernel>> group_norm(const KernelSpec& spec) {
+  return made<GroupNorm>(spec);
+}
+Expected<std::unique_ptr<Kernel>> group_norm_grad(const KernelSpec& spec) {
+  return made<GroupNormGrad>(spec);
 }
 Expected<std::unique_ptr<Kernel>> batch_norm(const KernelSpec& spec) {
   return made<BatchNorm>(spec);

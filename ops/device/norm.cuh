@@ -1,5 +1,5 @@
-// Layer norm and batch norm, and their gradients. Of values whose squares overflow, though they do
-// not, the statistics are those of the values times a power of two, `by`.
+// Layer norm, group norm and batch norm, and their gradients. Of values whose squares overflow,
+// though they do not, the statistics are those of the values times a power of two, `by`.
 #pragma once
 
 #include <cmath>
@@ -204,6 +204,133 @@ struct LayerNormGrad {
       for (std::int64_t i = threadIdx.x; i < a.n; i += blockDim.x) {
         const C h = m.normal(load(x[i]));
         dx[i] = Store<T>::of((load(dy[i]) * load(scale[i]) - mean - h * along) * m.inverse * m.by);
+      }
+    }
+  }
+};
+
+// --- groups ---
+
+// Row `row`: a group of an image, whose elements lie in parts, one at each position.
+struct GroupOf {
+  std::int64_t begin, channel, in_group, channels;
+  __device__ GroupOf(const GroupNormArgs& a, std::int64_t row)
+      : begin(row / a.groups * a.positions * a.n),
+        channel(row % a.groups * a.in_group),
+        in_group(a.in_group),
+        channels(a.n) {}
+  struct Place {
+    std::int64_t at, channel;
+  };
+  __device__ Place operator()(std::int64_t i) const {
+    // 32 bits are divided several times as fast.
+    const std::int64_t position = i >> 32 == 0 && in_group >> 32 == 0
+                                      ? std::int64_t(std::uint32_t(i) / std::uint32_t(in_group))
+                                      : i / in_group;
+    const std::int64_t of = channel + (i - position * in_group);
+    return {begin + position * channels + of, of};
+  }
+};
+
+// By the threads of a block.
+template <class T>
+__device__ inline Moments<Compute<T>> moments_of_group(const GroupOf& group,
+                                                       const GroupNormArgs& a) {
+  using C = Compute<T>;
+  const T* x = static_cast<const T*>(a.x);
+  return Moments<C>::template of<OfRow>(a.positions * a.in_group, threadIdx.x, blockDim.x,
+                                        C(a.epsilon),
+                                        [=](std::int64_t i) { return load(x[group(i).at]); });
+}
+
+template <class T>
+struct GroupNorm {
+  using Args = GroupNormArgs;
+  __device__ static void run(const Args& a) {
+    for (std::int64_t row = blockIdx.x; row < a.images * a.groups; row += gridDim.x) {
+      const GroupOf group(a, row);
+      const auto m = moments_of_group<T>(group, a);
+      for (std::int64_t i = threadIdx.x; i < a.positions * a.in_group; i += blockDim.x) {
+        const auto [at, channel] = group(i);
+        static_cast<T*>(a.y)[at] = Store<T>::of(m.normal(load(static_cast<const T*>(a.x)[at])) *
+                                                    load(static_cast<const T*>(a.scale)[channel]) +
+                                                load(static_cast<const T*>(a.offset)[channel]));
+      }
+    }
+  }
+};
+
+// The moments of each group.
+template <class T>
+struct GroupNormMoments {
+  using Args = GroupNormArgs;
+  using C = Compute<T>;
+  __device__ static void run(const Args& a) {
+    for (std::int64_t row = blockIdx.x; row < a.images * a.groups; row += gridDim.x) {
+      const auto m = moments_of_group<T>(GroupOf(a, row), a);
+      if (threadIdx.x != 0) continue;
+      C* to = static_cast<C*>(a.moments) + row * kMoments;
+      to[0] = m.by, to[1] = m.mean, to[2] = m.inverse;
+    }
+  }
+};
+
+// dscale = sum of dy h, doffset = sum of dy: a block for a part of each 32 channels.
+template <class T>
+struct GroupNormSums {
+  using Args = GroupNormArgs;
+  using C = Compute<T>;
+  __device__ static void run(const Args& a) {
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+    const int warps = int(blockDim.x) / 32;
+    const std::int64_t strips = (a.n + 31) / 32;
+    for (std::int64_t block = blockIdx.x; block < a.parts.count * strips; block += gridDim.x) {
+      const std::int64_t column = block % strips * 32 + lane;
+      const PartOf part = PartOf::of(a.parts, block / strips, a.rows);
+      C scale = C(0), offset = C(0);
+      if (column < a.n) {
+        const std::int64_t group = column / a.in_group;
+#pragma unroll 4  // so many loads are on their way at a time
+        for (std::int64_t row = part.begin + warp; row < part.end; row += warps) {
+          const std::int64_t at = row * a.n + column;
+          const C dy = load(static_cast<const T*>(a.dy)[at]);
+          const auto m = moments_of<C>(a.moments, row / a.positions * a.groups + group);
+          offset += dy;
+          scale += dy * m.normal(load(static_cast<const T*>(a.x)[at]));
+        }
+      }
+      scale = column_all<formula::SumOf>(scale);
+      offset = column_all<formula::SumOf>(offset);
+      if (warp == 0 && column < a.n) put_sums<T>(a, block / strips, column, scale, offset);
+    }
+  }
+};
+
+// As LayerNormGrad, of groups. dx may be the memory of dy.
+template <class T>
+struct GroupNormGrad {
+  using Args = GroupNormArgs;
+  using C = Compute<T>;
+  __device__ static void run(const Args& a) {
+    const T *x = static_cast<const T*>(a.x), *dy = static_cast<const T*>(a.dy);
+    const T* scale = static_cast<const T*>(a.scale);
+    const std::int64_t n = a.positions * a.in_group;
+    for (std::int64_t row = blockIdx.x; row < a.images * a.groups; row += gridDim.x) {
+      const GroupOf group(a, row);
+      const auto m = moments_of<C>(a.moments, row);
+      C mean = C(0), along = C(0);
+      for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+        const auto [at, channel] = group(i);
+        const C slope = load(dy[at]) * load(scale[channel]);
+        mean += slope;
+        along += slope * m.normal(load(x[at]));
+      }
+      mean = block_all<formula::SumOf>(mean) / C(n);
+      along = block_all<formula::SumOf>(along) / C(n);
+      for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) {
+        const auto [at, channel] = group(i);
+        const C h = m.normal(load(x[at])), slope = load(dy[at]) * load(scale[channel]);
+        static_cast<T*>(a.y)[at] = Store<T>::of((slope - mean - h * along) * m.inverse * m.by);
       }
     }
   }

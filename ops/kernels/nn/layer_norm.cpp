@@ -10,6 +10,7 @@
 #include "ops/kernels/support/moments.hpp"
 #include "ops/kernels/support/parameters.hpp"
 #include "ops/kernels/support/types.hpp"
+#include "ops/kernels/support/wide_row.hpp"
 #include "ops/op.hpp"
 
 using namespace troupe;
@@ -59,26 +60,6 @@ std::vector<Output> layer_norm_grad_grad(GradContext& c) {
   });
 }
 
-// Rows as what they are computed in: where they are, or widened.
-template <class T>
-class Row {
- public:
-  using C = Compute<T>;
-  explicit Row(std::int64_t n) : n_(n), wide_(std::is_same_v<C, T> ? 0 : std::size_t(n)) {}
-  const C* operator()(const T* x) {
-    if constexpr (std::is_same_v<C, T>) {
-      return x;
-    } else {
-      std::copy_n(x, n_, wide_.data());
-      return wide_.data();
-    }
-  }
-
- private:
-  std::int64_t n_;
-  std::vector<C> wide_;
-};
-
 Status wrong_shape(const KernelContext& c, std::string_view op) {
   std::string text = std::string(op) + ": the shapes of its inputs do not fit:";
   for (int i = 0; i < c.inputs(); ++i) text += " " + c.input(i).shape().text();
@@ -101,7 +82,7 @@ class LayerNorm final : public Kernel {
     T* out = y.mutable_data<T>();
     const Chunks chunks = row_chunks(n == 0 ? 0 : x.elements() / n, n);
     c.parallel(chunks.count, [&](std::int64_t k) {
-      Row<T> row(n), scale_row(n), offset_row(n);
+      WideRow<T> row(n), scale_row(n), offset_row(n);
       const C *gain = scale_row(scale), *shift = offset_row(offset);
       for (std::int64_t i = chunks[k].begin; i < chunks[k].end; ++i) {
         const C* from = row(in + i * n);
@@ -139,7 +120,7 @@ class LayerNormGrad final : public Kernel {
     const T *dy = c.input(0).data<T>(), *in = x.data<T>(), *scale = c.input(2).data<T>();
     T* out = dx.mutable_data<T>();
     TROUPE_TRY(column_sums<C>(c, rows, n, 2 * n, sums.mutable_data<C>(), [&](Range r, C* sum) {
-      Row<T> row(n), dy_row(n), scale_row(n);
+      WideRow<T> row(n), dy_row(n), scale_row(n);
       const C* gain = scale_row(scale);
       for (std::int64_t i = r.begin; i < r.end; ++i)
         step(dy_row(dy + i * n), row(in + i * n), gain, n, sum, sum + n, out + i * n);

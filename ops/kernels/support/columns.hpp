@@ -21,28 +21,45 @@ void add_terms(Range rows, std::int64_t n, T* __restrict sums, Term&& term) {
     for (std::int64_t j = 0; j < n; ++j) sums[j] += term(i, j);
 }
 
+template <class T>
+struct TwoTerms {
+  T first, second;
+};
+// first[j] += the sum of term(i, j).first over those rows, second[j] += that of its second. No term
+// reads these sums.
+template <class T, class Term>
+void add_two_terms(Range rows, std::int64_t n, T* __restrict first, T* __restrict second,
+                   Term&& term) {
+  std::int64_t i = rows.begin;
+  for (; i + 8 <= rows.end; i += 8) {
+#pragma omp simd
+    for (std::int64_t j = 0; j < n; ++j) {
+      const TwoTerms<T> a = term(i, j), b = term(i + 1, j), c = term(i + 2, j), d = term(i + 3, j);
+      const TwoTerms<T> e = term(i + 4, j), f = term(i + 5, j), g = term(i + 6, j),
+                        h = term(i + 7, j);
+      first[j] +=
+          ((a.first + b.first) + (c.first + d.first)) + ((e.first + f.first) + (g.first + h.first));
+      second[j] += ((a.second + b.second) + (c.second + d.second)) +
+                   ((e.second + f.second) + (g.second + h.second));
+    }
+  }
+  for (; i < rows.end; ++i) {
+#pragma omp simd
+    for (std::int64_t j = 0; j < n; ++j) {
+      const TwoTerms<T> t = term(i, j);
+      first[j] += t.first;
+      second[j] += t.second;
+    }
+  }
+}
+
 // sums[j] += the sum of term(i, j), and squares[j] += that of its squares, over those rows.
 template <class T, class Term>
-void add_terms_and_squares(Range rows, std::int64_t n, T* __restrict sums, T* __restrict squares,
-                           Term&& term) {
-  const auto pairwise = [](const T* t) {
-    return ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
-  };
-  std::int64_t i = rows.begin;
-  for (; i + 8 <= rows.end; i += 8)
-    for (std::int64_t j = 0; j < n; ++j) {
-      T t[8], square[8];
-      for (std::int64_t k = 0; k < 8; ++k) t[k] = term(i + k, j);
-      for (std::int64_t k = 0; k < 8; ++k) square[k] = t[k] * t[k];
-      sums[j] += pairwise(t);
-      squares[j] += pairwise(square);
-    }
-  for (; i < rows.end; ++i)
-    for (std::int64_t j = 0; j < n; ++j) {
-      const T t = term(i, j);
-      sums[j] += t;
-      squares[j] += t * t;
-    }
+void add_terms_and_squares(Range rows, std::int64_t n, T* sums, T* squares, Term&& term) {
+  add_two_terms(rows, n, sums, squares, [=](std::int64_t i, std::int64_t j) -> TwoTerms<T> {
+    const T t = term(i, j);
+    return {t, t * t};
+  });
 }
 
 // out[0 .. width) = the sum over all rows of what leaf(rows, sums) adds to zeroed sums[0 .. width).

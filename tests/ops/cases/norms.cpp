@@ -51,6 +51,72 @@ const AddCases layer_norms([] {
   };
 });
 
+const AddCases group_norms([] {
+  const Tensor x = any({2, 3, 6}, -2, 2), scale = any({6}, 0.5, 2), offset = any({6});
+  const AttrMap three{{"groups", 3}, {"epsilon", 0.1}}, one{{"groups", 1}, {"epsilon", 0.1}};
+  const AttrMap each{{"groups", 6}, {"epsilon", 0.1}};
+  const Tensor none = any({0, 2, 6}), zeros = f64({6}, {0, 0, 0, 0, 0, 0});
+  Cases rows{
+      {.op = "GroupNorm",
+       .inputs = {f64({1, 2, 2}, {1, -5, 3, -5}), f64({2}, {2, 1}), f64({2}, {0, 10})},
+       .attrs = {{"groups", 2}, {"epsilon", 0.0}},
+       .want = {f64({1, 2, 2}, {-2, std::nan(""), 2, std::nan("")})}},
+      {.op = "GroupNorm",
+       .inputs = {f32({2, 4}, {1, 1, 3, 3, 1, 3, 3, 1}), f32({4}, {1, 1, 1, 2}),
+                  f32({4}, {0, 0, 0, 1})},
+       .attrs = {{"groups", 1}, {"epsilon", 3.0}},
+       .want = {f32({2, 4}, {-0.5f, -0.5f, 0.5f, 2, -0.5f, 0.5f, 0.5f, 0})}},
+      {.op = "GroupNorm", .inputs = {none, scale, offset}, .attrs = three},
+      {.op = "GroupNorm", .inputs = {any({2, 0, 6}), scale, offset}, .attrs = three},
+      {.op = "GroupNorm", .inputs = {any({2, 3, 0}), any({0}), any({0})}, .attrs = three},
+      {.op = "GroupNorm", .inputs = {x, any({3}), offset}, .attrs = three, .error = "scale"},
+      {.op = "GroupNorm", .inputs = {x, scale, any({1, 6})}, .attrs = three, .error = "[1,6]"},
+      {.op = "GroupNorm", .inputs = {any({6}), scale, offset}, .attrs = three, .error = "2"},
+      {.op = "GroupNorm",
+       .inputs = {x, scale, offset},
+       .attrs = {{"groups", 4}},
+       .error = "4 groups do not divide 6 channels"},
+      {.op = "GroupNorm",
+       .inputs = {x, scale, offset},
+       .attrs = {{"groups", 0}},
+       .error = "0 groups"},
+      {.op = "GroupNorm", .inputs = {x, scale, offset}, .attrs = {{"groups", -3}}, .error = "-3"},
+      {.op = "GroupNorm",
+       .inputs = {x, scale, offset},
+       .attrs = {{"groups", 3}, {"epsilon", -1.0}},
+       .error = "epsilon"},
+      {.op = "GroupNormGrad",
+       .inputs = {none, none, scale},
+       .attrs = three,
+       .want = {none, zeros, zeros}},
+      {.op = "GroupNormGrad", .inputs = {any({3, 6}), x, scale}, .attrs = three, .error = "[3,6]"},
+      {.op = "GroupNormGrad", .inputs = {x, x, any({3})}, .attrs = three, .error = "3"},
+      {.op = "GroupNormGrad",
+       .inputs = {x, x, scale},
+       .attrs = {{"groups", 4}},
+       .error = "4 groups do not divide 6 channels"},
+  };
+  const AttrMap five{{"groups", 5}};
+  for (const Shape& shape : {Shape{3, 700, 50}, Shape{20, 60, 50}}) {  // for several lanes
+    const Tensor x = any(shape, -2, 2), scale = any({50}, 0.5, 2);
+    rows.push_back({.op = "GroupNorm", .inputs = {x, scale, any({50})}, .attrs = five});
+    rows.push_back({.op = "GroupNormGrad", .inputs = {any(shape), x, scale}, .attrs = five});
+  }
+  for (const AttrMap& attrs : {three, one, each})
+    for (const Shape& shape : {Shape{2, 3, 6}, Shape{3, 6}, Shape{2, 2, 2, 6}}) {
+      const Tensor x = any(shape, -2, 2);
+      rows.push_back({.op = "GroupNorm",
+                      .inputs = {x, scale, offset},
+                      .attrs = attrs,
+                      .differentiate = {0, 1, 2}});
+      rows.push_back({.op = "GroupNormGrad",
+                      .inputs = {any(shape), x, scale},
+                      .attrs = attrs,
+                      .differentiate = {0, 1, 2}});
+    }
+  return rows;
+});
+
 const AddCases euclidean([] {
   return Cases{
       {.op = "EuclideanNorm", .inputs = {any({3, 2}, 0.5, 2)}, .differentiate = {0}},

@@ -95,10 +95,11 @@ bool is_near_only(const std::string& op) {
       "BatchMatMul", "BiasAddGrad", "_Conv2DBias", "_MatMulBias", "Conv2D", "Conv2DBackpropFilter",
       "Conv2DBackpropInput", "DotProductAttention", "DotProductAttentionGrad",
       "MaskedDotProductAttention", "MaskedDotProductAttentionGrad", "FusedBatchNorm",
-      "FusedBatchNormGrad", "LayerNorm", "LayerNormGrad", "LogSoftmax", "LogSoftmaxGrad",
-      "LstmCell", "LstmCellGrad", "LstmSequence", "LstmSequenceGrad", "ApplyLamb", "TileGrad",
-      "MatMul", "Mean", "Prod", "Softmax", "SoftmaxGrad", "SoftmaxCrossEntropyWithLogits",
-      "SparseSoftmaxCrossEntropyWithLogits", "Sum", "SumToShape", "SumToShapeOf",
+      "FusedBatchNormGrad", "GroupNorm", "GroupNormGrad", "LayerNorm", "LayerNormGrad",
+      "LogSoftmax", "LogSoftmaxGrad", "LstmCell", "LstmCellGrad", "LstmSequence",
+      "LstmSequenceGrad", "ApplyLamb", "TileGrad", "MatMul", "Mean", "Prod", "Softmax",
+      "SoftmaxGrad", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "Sum",
+      "SumToShape", "SumToShapeOf",
       // of the library
       "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "Cos", "Cosh", "Elu", "Erf",
       "ErfGrad", "Gelu", "GeluGrad", "GeluTanh", "GeluTanhGrad", "Exp", "Expm1", "Log", "Log1p",
@@ -562,6 +563,31 @@ TEST_CASE("CUDA: norms and their gradients") {
         check_near_largest(make_node("LayerNormGrad", {dy, x, row}, {}), {dy, x, row}, true);
         for (const bool training : {false, true}) check_batch_norm(dy, x, row, training);
       }
+}
+
+TEST_CASE("CUDA: norms of groups and their gradients") {
+  if (skips_without_gpu()) return;
+  Random random(17);
+  INFO("seed 17");
+  const auto numbers = [&](const Shape& shape, double low, double high) {
+    return uniform_numbers(random, shape, low, high);
+  };
+  struct Case {
+    std::int64_t images, positions, channels, groups;
+  };
+  // The sums of the last are in two parts, which begin within an image.
+  for (const Case& k : {Case{1, 1, 8, 2}, Case{3, 7, 6, 6}, Case{2, 35, 33, 3}, Case{2, 300, 12, 1},
+                        Case{5, 1, 70, 10}, Case{3, 350, 4, 2}})
+    for (const double most : {1.0, 3e30}) {
+      INFO(k.images << " of " << k.positions << " positions and " << k.channels << " channels in "
+                    << k.groups << " groups, up to " << most);
+      const Shape shape{k.images, k.positions, k.channels};
+      const Tensor x = numbers(shape, -most, most), dy = numbers(shape, -1, 1);
+      const Tensor row = numbers({k.channels}, 0.5, 2);
+      const AttrMap attrs{{"groups", k.groups}};
+      check_near_largest(make_node("GroupNorm", {x, row, row}, attrs), {x, row, row}, false);
+      check_near_largest(make_node("GroupNormGrad", {dy, x, row}, attrs), {dy, x, row}, true);
+    }
 }
 
 // In two parts, one of which is shorter.

@@ -69,18 +69,55 @@ TEST_CASE("batch norm of large values is that of the same values made smaller") 
   }
 }
 
+TEST_CASE("group norm of large values is that of the same values made smaller") {
+  const Large all[] = {{DType::f16, 30000, 2e-3},  {DType::bf16, 1e20, 2e-2},
+                       {DType::f32, 1e20, 1e-6},   {DType::f32, 3e38, 1e-6},
+                       {DType::f64, 1e200, 1e-14}, {DType::f64, 1.5e308, 1e-14}};
+  for (const Large& l : all)
+    for (const std::int64_t positions : {2, 20'000}) {  // one block, and several
+      CAPTURE(dtype_name(l.dtype));
+      CAPTURE(l.size);
+      CAPTURE(positions);
+      Graph g;
+      Root root{g.scope("net")};
+      nn::GroupNorm norm{root, "norm", 2, 4, {.epsilon = 0, .dtype = l.dtype}};
+      // The first group is large, the second is not.
+      const auto of = [&](double s) {
+        const Output two = values_of(g, l.dtype, {1, 2, 4}, {s, -s, 1, 4, s / 2, -s, 2, -3});
+        return tile(two, {1, positions / 2, 1});
+      };
+      const Output large = of(l.size), small = of(1);
+      const Output weights = tile(values_of(g, l.dtype, {1, 2, 4}, {1, 2, -1, 0.5, 2, 1, 3, -2}),
+                                  {1, positions / 2, 1});
+      const Output y = norm(large), want = norm(small);
+      Interpreter run(g);
+      run.init();
+      check_near(wide(run, y), wide(run, want), positions > 2 ? 8 * l.epsilon : l.epsilon);
+      if (l.dtype != DType::f32 || l.size > 1e30 || positions > 2) continue;
+      const auto slope = [&](Output of_y, Output x) {
+        return wide(run, gradients_of(sum(of_y * weights), {x})[0]);
+      };
+      auto got = slope(y, large), slopes = slope(want, small);
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        if (i % 4 < 2) got[i] *= l.size;
+        CHECK(got[i] == doctest::Approx(slopes[i]).epsilon(4 * l.epsilon).scale(1));
+      }
+    }
+}
+
 TEST_CASE("norms of infinite values are NaN, not numbers") {
   Graph g;
   Root root{g.scope("net")};
   nn::LayerNorm layer{root, "layer", 2, {.dtype = DType::f32}};
   nn::BatchNorm batch{root, "batch", 1, {.dtype = DType::f32}};
+  nn::GroupNorm group{root, "group", 1, 2, {.dtype = DType::f32}};
   auto training = batch.train();
   const Output x = values_of(g, DType::f32, {1, 2}, {kInf, 1}),
                column = values_of(g, DType::f32, {2, 1}, {kInf, 1});
-  const Output both[] = {layer(x), batch(column)};
+  const Output all[] = {layer(x), batch(column), group(x)};
   Interpreter run(g);
   run.init();
-  for (Output y : both)
+  for (Output y : all)
     for (double v : wide(run, y)) CHECK(std::isnan(v));
 }
 

@@ -1,4 +1,6 @@
 // Norms against plain loops, values and slopes.
+#include <numeric>
+
 #include "tests/ops/kernels/reference.hpp"
 
 using namespace troupe;
@@ -82,6 +84,61 @@ TEST_CASE("a group norm and an instance norm equal their loops") {
   nn::GroupNorm rows{root, "rows", 2, 4, {.dtype = DType::f64}};
   check_norm(g, rows, {3, 4}, {3, 4},
              [](const std::vector<Numbers>& in) { return group_norm_of(in, 3, 4, 2, 1e-5); });
+}
+
+// Rows of lanes that are not full, groups that are one channel, and images of several blocks.
+TEST_CASE("group norms of any size equal their loops") {
+  struct Case {
+    std::int64_t n, positions, channels, groups;
+  };
+  for (const Case& k : {Case{2, 37, 3, 3}, Case{1, 1, 40, 8}, Case{3, 19, 1, 1},
+                        Case{2, 700, 50, 5}, Case{1, 5000, 9, 1}, Case{9, 17, 33, 11}}) {
+    CAPTURE(k.positions);
+    Graph g;
+    NormRoot root{g.scope("net")};
+    nn::GroupNorm norm{root, "norm", k.groups, k.channels, {.dtype = DType::f64}};
+    const Shape shape{k.n, k.positions, k.channels};
+    Output x = placeholder<double>(g, {k.n, k.positions, k.channels}), y = norm(x);
+    const Numbers xs = draw(1, shape.elements()), weights = draw(2, shape.elements());
+    Interpreter run(g);
+    run.init();
+    const Numbers ones(std::size_t(k.channels), 1), zeros(std::size_t(k.channels), 0);
+    const std::vector<Numbers> in{xs, ones, zeros};
+    const auto model = [&](const std::vector<Numbers>& in) {
+      return group_norm_of(in, std::size_t(k.n), std::size_t(k.channels), std::size_t(k.groups),
+                           1e-5);
+    };
+    std::vector<Output> wanted{y};
+    Output loss = sum(y * constant(g, tensor(shape, weights)));
+    std::vector<Output> inputs{x};
+    for (const Variable& v : norm.parameters()) inputs.push_back(v.handle());
+    for (Output slope : gradients(loss, inputs)) wanted.push_back(slope);
+    const auto got = run.run(wanted, {}, {{x.node(), tensor(shape, xs)}});
+    const Numbers want = model(in);
+    for (std::size_t i = 0; i < want.size(); ++i)
+      REQUIRE(got[0].data<double>()[i] == doctest::Approx(want[i]).epsilon(1e-12).scale(1));
+    // The sums of dy h and of dy.
+    Numbers along(ones.size(), 0), sums(ones.size(), 0);
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      along[i % ones.size()] += want[i] * weights[i];
+      sums[i % ones.size()] += weights[i];
+    }
+    for (std::size_t j = 0; j < ones.size(); ++j) {
+      CHECK(got[2].data<double>()[j] == doctest::Approx(along[j]).epsilon(1e-11).scale(1));
+      CHECK(got[3].data<double>()[j] == doctest::Approx(sums[j]).epsilon(1e-11).scale(1));
+    }
+    // Of some elements the slope is a difference.
+    for (std::size_t at = 0; at < xs.size(); at += xs.size() / 5 + 1) {
+      const auto loss_at = [&](double by) {
+        std::vector<Numbers> moved = in;
+        moved[0][at] += by;
+        const Numbers y = model(moved);
+        return std::inner_product(y.begin(), y.end(), weights.begin(), 0.0);
+      };
+      const double slope = (loss_at(1e-4) - loss_at(-1e-4)) / 2e-4;
+      CHECK(got[1].data<double>()[at] == doctest::Approx(slope).epsilon(1e-5).scale(1));
+    }
+  }
 }
 
 TEST_CASE("an RMS norm equals its loop") {
