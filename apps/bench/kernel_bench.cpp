@@ -131,6 +131,8 @@ void add_compared(std::vector<Case>& cases) {
   add("log_softmax", {{{1000, 1000}}}, "LogSoftmax");
   add("layer_norm", {square, {{1024}}, {{1024}}}, "LayerNorm", {{"epsilon", 1e-5}});
   add("layer_norm_grad", {square, square, {{1024}}}, "LayerNormGrad", {{"epsilon", 1e-5}});
+  const Input pictures{{16, 32, 32, 64}};
+  add("group_norm_grad", {pictures, pictures, {{64}}}, "GroupNormGrad", {{"groups", 8}});
   for (DType dtype : {DType::f16, DType::bf16}) {
     const std::string name(dtype_name(dtype));
     const Input one = in_type({{512, 512}}, dtype), many = in_type({{8, 256, 256}}, dtype);

@@ -83,6 +83,14 @@ def layer_norm_grad(torch):
         dy, x, (1024,), mean, inverse, scale, offset, [True, True, True])
 
 
+def group_norm_grad(torch):
+    x, dy = (uniform(torch, 16, 32, 32, 64).permute(0, 3, 1, 2) for _ in range(2))
+    scale, aten = torch.ones(64), torch.ops.aten
+    _, mean, inverse = aten.native_group_norm(x, scale, torch.zeros(64), 16, 64, 1024, 8, 1e-5)
+    return lambda: aten.native_group_norm_backward(
+        dy, x, mean, inverse, scale, 16, 64, 1024, 8, [True, True, True])
+
+
 def matmul(dtype, *shape):
     def prepare(torch):
         x, y = (uniform(torch, *shape).to(getattr(torch, dtype)) for _ in range(2))
@@ -108,6 +116,7 @@ KERNELS = {
     "log_softmax": rows("log_softmax"),
     "layer_norm": layer_norm,
     "layer_norm_grad": layer_norm_grad,
+    "group_norm_grad": group_norm_grad,
     "matmul_f16": matmul("float16", 512, 512),
     "matmul_bf16": matmul("bfloat16", 512, 512),
     "batch_matmul_f16": matmul("float16", 8, 256, 256),

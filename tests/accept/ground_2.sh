@@ -6,7 +6,7 @@ source tests/accept/lib.sh
 base=${BASE:-35c046f}
 kernels="cast_bf16 add_bf16 erf log1p sin exp_f64 pow max_of_rows max_of_columns sum_of_rows
   sum_of_columns mean_of_images normal reverse transpose softmax log_softmax layer_norm
-  layer_norm_grad matmul_f16 matmul_bf16 batch_matmul_f16 batch_matmul_bf16"
+  layer_norm_grad group_norm_grad matmul_f16 matmul_bf16 batch_matmul_f16 batch_matmul_bf16"
 if [[ ${ONLY:-rows} == rows ]]; then
   bench=("$TROUPE" bench kernels --peer torch --rounds "${ROUNDS:-5}" --quiet --output json)
   "${bench[@]}" >"$scratch/rows"
