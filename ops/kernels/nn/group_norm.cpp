@@ -146,22 +146,24 @@ template <class T>
 class GroupLanes {
  public:
   using C = Compute<T>;
-  GroupLanes(const GroupSizes& s, C epsilon, std::int64_t positions)
-      : s_(s),
-        n_(s.lanes()),
-        epsilon_(epsilon),
-        row_(positions * s.channels),
-        other_row_(positions * s.channels) {
+  GroupLanes(const GroupSizes& s, C epsilon) : s_(s), n_(s.lanes()), epsilon_(epsilon) {
     for (auto* lanes : {&by_, &mean_, &inverse_, &first_, &second_}) lanes->resize(std::size_t(n_));
   }
 
-  // parts[0 .. groups) of so many positions at x.
-  void measure(const T* x, std::int64_t positions, GroupPart<C>* parts) {
-    const C* from = row_(x, positions * s_.channels);
+  // What the other functions work on: so many positions of x, and of the slopes of y.
+  void read(const T* x, std::int64_t positions) {
+    positions_ = positions;
+    x_ = row_(x, positions * s_.channels);
+  }
+  void read_slopes(const T* dy) { dy_ = slope_row_(dy, positions_ * s_.channels); }
+
+  // parts[0 .. groups) of these positions.
+  void measure(GroupPart<C>* parts) {
+    const C* from = x_;
     const std::int64_t n = n_;
-    const C count = C(positions * s_.in_group());
+    const C count = C(positions_ * s_.in_group());
     std::fill(first_.begin(), first_.end(), C(0));
-    fold(positions, [&](Range rows, std::int64_t lanes) {
+    fold([&](Range rows, std::int64_t lanes) {
       add_terms(rows, lanes, first_.data(),
                 [=](std::int64_t i, std::int64_t j) { return from[i * n + j]; });
     });
@@ -173,7 +175,7 @@ class GroupLanes {
     std::fill(first_.begin(), first_.end(), C(0));
     std::fill(second_.begin(), second_.end(), C(0));
     const C* mean = mean_.data();
-    fold(positions, [&](Range rows, std::int64_t lanes) {
+    fold([&](Range rows, std::int64_t lanes) {
       add_terms_and_squares(
           rows, lanes, first_.data(), second_.data(),
           [=](std::int64_t i, std::int64_t j) { return from[i * n + j] - mean[j]; });
@@ -216,23 +218,22 @@ class GroupLanes {
   }
 
   // y = (x - mean) / deviation * scale + offset, by what was taken; y may be x.
-  void normalise(const T* x, std::int64_t positions, const C* scale, const C* offset, T* y) {
-    const C* from = row_(x, positions * s_.channels);
-    const C *by = by_.data(), *mean = mean_.data(), *inverse = inverse_.data();
-    each_row(positions, [=](std::int64_t j, auto at) {
+  void normalise(const C* scale, const C* offset, T* y) {
+    const C *from = x_, *by = by_.data(), *mean = mean_.data(), *inverse = inverse_.data();
+    each_row([=](std::int64_t j, auto at) {
       const C b = by[j], m = mean[j], v = inverse[j], gain = scale[j], shift = offset[j];
       at([=](std::int64_t i) { y[i] = T((from[i] * b - m) * v * gain + shift); });
     });
   }
 
   // sums[0 .. channels) += the sums of dy h, and those of dy behind them, with h the normalised x.
-  void add_slopes(const T* dy, const T* x, std::int64_t positions, C* sums) {
-    const C *from = row_(x, positions * s_.channels), *slope = other(dy, positions);
+  void add_slopes(C* sums) {
+    const C *from = x_, *slope = dy_;
     const C *by = by_.data(), *mean = mean_.data(), *inverse = inverse_.data();
     const std::int64_t n = n_;
     std::fill(first_.begin(), first_.end(), C(0));
     std::fill(second_.begin(), second_.end(), C(0));
-    fold(positions, [&](Range rows, std::int64_t lanes) {
+    fold([&](Range rows, std::int64_t lanes) {
       add_two_terms(rows, lanes, first_.data(), second_.data(),
                     [=](std::int64_t i, std::int64_t j) -> TwoTerms<C> {
                       const C d = slope[i * n + j];
@@ -261,11 +262,11 @@ class GroupLanes {
   }
 
   // dx = (g - mean(g) - h mean(g h)) / deviation; dx may be dy.
-  void input_slopes(const T* dy, const T* x, std::int64_t positions, const C* scale, T* dx) {
-    const C *from = row_(x, positions * s_.channels), *slope = other(dy, positions);
+  void input_slopes(const C* scale, T* dx) {
+    const C *from = x_, *slope = dy_;
     const C *by = by_.data(), *mean = mean_.data(), *inverse = inverse_.data();
     const C *along = first_.data(), *mean_slope = second_.data();
-    each_row(positions, [=](std::int64_t j, auto at) {
+    each_row([=](std::int64_t j, auto at) {
       const C b = by[j], m = mean[j], v = inverse[j], gain = scale[j], a = along[j];
       const C s = mean_slope[j];
       at([=](std::int64_t i) {
@@ -276,21 +277,18 @@ class GroupLanes {
   }
 
  private:
-  const C* other(const T* dy, std::int64_t positions) {
-    return other_row_(dy, positions * s_.channels);
-  }
   // f(rows, lanes): whole rows of lanes, then what is left of one.
   template <class F>
-  void fold(std::int64_t positions, F f) const {
-    const std::int64_t elements = positions * s_.channels, rows = elements / n_;
+  void fold(F f) const {
+    const std::int64_t elements = positions_ * s_.channels, rows = elements / n_;
     f(Range{0, rows}, n_);
     if (rows * n_ < elements) f(Range{rows, rows + 1}, elements - rows * n_);
   }
   // f(j, at) for each lane j, where at(g) calls g(i) for elements i of this lane. Four rows at a
   // time: values of lanes are read once for them.
   template <class F>
-  void each_row(std::int64_t positions, F f) const {
-    fold(positions, [&](Range rows, std::int64_t lanes) {
+  void each_row(F f) const {
+    fold([&](Range rows, std::int64_t lanes) {
       std::int64_t i = rows.begin * n_;
       const std::int64_t end = rows.end * n_, n = n_;
       for (; i + 4 * n <= end; i += 4 * n) {
@@ -322,7 +320,9 @@ class GroupLanes {
   const GroupSizes s_;
   const std::int64_t n_;
   const C epsilon_;
-  WideRow<T> row_, other_row_;
+  std::int64_t positions_ = 0;
+  WideRow<T> row_, slope_row_;
+  const C *x_ = nullptr, *dy_ = nullptr;
   std::vector<C> by_, mean_, inverse_, first_, second_;
 };
 
@@ -338,7 +338,9 @@ std::vector<Moments<Compute<T>>> moments_of_blocks(const KernelContext& c, const
   c.parallel(s.images * blocks.count, [&](std::int64_t at) {
     const Range r = blocks[at % blocks.count];
     const T* from = x + at / blocks.count * s.of_image() + r.begin * s.channels;
-    GroupLanes<T>(s, epsilon, r.size()).measure(from, r.size(), &parts[std::size_t(at * s.groups)]);
+    GroupLanes<T> lanes(s, epsilon);
+    lanes.read(from, r.size());
+    lanes.measure(&parts[std::size_t(at * s.groups)]);
   });
   c.parallel(s.images, [&](std::int64_t image) {
     GroupPart<C>* of_image = &parts[std::size_t(image * blocks.count * s.groups)];
@@ -357,7 +359,7 @@ std::vector<Moments<Compute<T>>> moments_of_blocks(const KernelContext& c, const
       }
       to_count = both;
     });
-    GroupLanes<T>(s, epsilon, 0)
+    GroupLanes<T>(s, epsilon)
         .finish(of_image, x + image * s.of_image(), &moments[std::size_t(image * s.groups)]);
   });
   return moments;
@@ -390,17 +392,18 @@ class GroupNorm final : public Kernel {
   void whole_images(const KernelContext& c, const GroupSizes& s, const T* x, T* y) const {
     const Chunks chunks = row_chunks(s.images, s.of_image());
     c.parallel(chunks.count, [&](std::int64_t k) {
-      GroupLanes<T> lanes(s, epsilon_, s.positions);
+      GroupLanes<T> lanes(s, epsilon_);
       const std::vector<C> scale = lanes.of_channels(c.input(1).data<T>());
       const std::vector<C> offset = lanes.of_channels(c.input(2).data<T>());
       std::vector<GroupPart<C>> parts(std::size_t(s.groups));
       std::vector<Moments<C>> moments(std::size_t(s.groups));
       for (std::int64_t i = chunks[k].begin; i < chunks[k].end; ++i) {
         const std::int64_t at = i * s.of_image();
-        lanes.measure(x + at, s.positions, parts.data());
+        lanes.read(x + at, s.positions);
+        lanes.measure(parts.data());
         lanes.finish(parts.data(), x + at, moments.data());
         lanes.take(moments.data());
-        lanes.normalise(x + at, s.positions, scale.data(), offset.data(), y + at);
+        lanes.normalise(scale.data(), offset.data(), y + at);
       }
     });
   }
@@ -412,9 +415,10 @@ class GroupNorm final : public Kernel {
       const Range r = blocks[k % blocks.count];
       const std::int64_t image = k / blocks.count;
       const std::int64_t at = image * s.of_image() + r.begin * s.channels;
-      GroupLanes<T> lanes(s, epsilon_, r.size());
+      GroupLanes<T> lanes(s, epsilon_);
       lanes.take(&moments[std::size_t(image * s.groups)]);
-      lanes.normalise(x + at, r.size(), lanes.of_channels(c.input(1).data<T>()).data(),
+      lanes.read(x + at, r.size());
+      lanes.normalise(lanes.of_channels(c.input(1).data<T>()).data(),
                       lanes.of_channels(c.input(2).data<T>()).data(), y + at);
     });
   }
@@ -463,20 +467,22 @@ class GroupNormGrad final : public Kernel {
     const T *dy = c.input(0).data<T>(), *x = c.input(1).data<T>();
     const std::int64_t width = 2 * s.channels;
     return column_sums<C>(c, s.images, s.of_image(), width, sums, [&](Range images, C* total) {
-      GroupLanes<T> lanes(s, epsilon_, s.positions);
+      GroupLanes<T> lanes(s, epsilon_);
       const std::vector<C> scale = lanes.of_channels(c.input(2).data<T>());
       std::vector<GroupPart<C>> parts(std::size_t(s.groups));
       std::vector<Moments<C>> moments(std::size_t(s.groups));
       std::vector<C> of_image(std::size_t(width), C(0));
       for (std::int64_t i = images.begin; i < images.end; ++i) {
         const std::int64_t at = i * s.of_image();
-        lanes.measure(x + at, s.positions, parts.data());
+        lanes.read(x + at, s.positions);
+        lanes.measure(parts.data());
         lanes.finish(parts.data(), x + at, moments.data());
         lanes.take(moments.data());
         std::fill(of_image.begin(), of_image.end(), C(0));
-        lanes.add_slopes(dy + at, x + at, s.positions, of_image.data());
+        lanes.read_slopes(dy + at);
+        lanes.add_slopes(of_image.data());
         lanes.take_slopes(of_image.data(), scale.data());
-        lanes.input_slopes(dy + at, x + at, s.positions, scale.data(), dx + at);
+        lanes.input_slopes(scale.data(), dx + at);
         for (std::int64_t j = 0; j < width; ++j) total[j] += of_image[std::size_t(j)];
       }
     });
@@ -489,18 +495,17 @@ class GroupNormGrad final : public Kernel {
     const std::int64_t width = 2 * s.channels, all = s.images * blocks.count;
     TROUPE_TRY(Tensor slopes, Tensor::zeros(dtype_of<C>, Shape{all, width}, c.allocator()));
     C* slope = slopes.mutable_data<C>();
-    const auto lanes_of = [&](std::int64_t block) {
-      GroupLanes<T> lanes(s, epsilon_, blocks[block % blocks.count].size());
-      lanes.take(&moments[std::size_t(block / blocks.count * s.groups)]);
-      return lanes;
-    };
     const auto begin_of = [&](std::int64_t block) {
       return block / blocks.count * s.of_image() + blocks[block % blocks.count].begin * s.channels;
     };
-    c.parallel(all, [&](std::int64_t k) {
-      lanes_of(k).add_slopes(dy + begin_of(k), x + begin_of(k), blocks[k % blocks.count].size(),
-                             slope + k * width);
-    });
+    const auto lanes_of = [&](std::int64_t block) {
+      GroupLanes<T> lanes(s, epsilon_);
+      lanes.take(&moments[std::size_t(block / blocks.count * s.groups)]);
+      lanes.read(x + begin_of(block), blocks[block % blocks.count].size());
+      lanes.read_slopes(dy + begin_of(block));
+      return lanes;
+    };
+    c.parallel(all, [&](std::int64_t k) { lanes_of(k).add_slopes(slope + k * width); });
     const auto join = [&](std::int64_t first, std::int64_t count, std::int64_t step) {
       tree_sum(count, [&](std::int64_t to, std::int64_t from) {
         C* sum = slope + (first + to * step) * width;
@@ -513,8 +518,7 @@ class GroupNormGrad final : public Kernel {
       GroupLanes<T> lanes = lanes_of(k);
       const std::vector<C> scale = lanes.of_channels(c.input(2).data<T>());
       lanes.take_slopes(slope + k / blocks.count * blocks.count * width, scale.data());
-      lanes.input_slopes(dy + begin_of(k), x + begin_of(k), blocks[k % blocks.count].size(),
-                         scale.data(), dx + begin_of(k));
+      lanes.input_slopes(scale.data(), dx + begin_of(k));
     });
     join(0, s.images, blocks.count);
     std::copy_n(slope, width, sums);

@@ -82,10 +82,10 @@ class LayerNorm final : public Kernel {
     T* out = y.mutable_data<T>();
     const Chunks chunks = row_chunks(n == 0 ? 0 : x.elements() / n, n);
     c.parallel(chunks.count, [&](std::int64_t k) {
-      WideRow<T> row(n), scale_row(n), offset_row(n);
-      const C *gain = scale_row(scale), *shift = offset_row(offset);
+      WideRow<T> row, scale_row, offset_row;
+      const C *gain = scale_row(scale, n), *shift = offset_row(offset, n);
       for (std::int64_t i = chunks[k].begin; i < chunks[k].end; ++i) {
-        const C* from = row(in + i * n);
+        const C* from = row(in + i * n, n);
         T* to = out + i * n;
         const Moments<C> moments = measure<C>(from, n, epsilon_);
 #pragma omp simd
@@ -120,10 +120,10 @@ class LayerNormGrad final : public Kernel {
     const T *dy = c.input(0).data<T>(), *in = x.data<T>(), *scale = c.input(2).data<T>();
     T* out = dx.mutable_data<T>();
     TROUPE_TRY(column_sums<C>(c, rows, n, 2 * n, sums.mutable_data<C>(), [&](Range r, C* sum) {
-      WideRow<T> row(n), dy_row(n), scale_row(n);
-      const C* gain = scale_row(scale);
+      WideRow<T> row, dy_row, scale_row;
+      const C* gain = scale_row(scale, n);
       for (std::int64_t i = r.begin; i < r.end; ++i)
-        step(dy_row(dy + i * n), row(in + i * n), gain, n, sum, sum + n, out + i * n);
+        step(dy_row(dy + i * n, n), row(in + i * n, n), gain, n, sum, sum + n, out + i * n);
     }));
     c.set_output(0, std::move(dx));
     for (int i = 0; i < 2; ++i) {

@@ -13,21 +13,17 @@ template <class T>
 class WideRow {
  public:
   using C = Compute<T>;
-  // Of rows of up to `most` elements.
-  explicit WideRow(std::int64_t most)
-      : most_(most), wide_(std::is_same_v<C, T> ? 0 : std::size_t(most)) {}
-  const C* operator()(const T* x) { return (*this)(x, most_); }
   const C* operator()(const T* x, std::int64_t n) {
     if constexpr (std::is_same_v<C, T>) {
       return x;
     } else {
+      if (std::int64_t(wide_.size()) < n) wide_.resize(std::size_t(n));
       std::copy_n(x, n, wide_.data());
       return wide_.data();
     }
   }
 
  private:
-  std::int64_t most_;
   std::vector<C> wide_;
 };
 
