@@ -103,6 +103,27 @@ void run_sound(std::uint64_t seed) {
     expect(std::abs(columns[j] - joined[j]) < 1e-4, "a sum of a column in parts");
 }
 
+// Groups of 14 channels of three images with three positions.
+void run_sound_groups(std::uint64_t seed) {
+  constexpr std::int64_t kRows = 9, kColumns = 70, kGroups = 5;
+  const std::vector<float> x = numbers(kRows * kColumns), scale(kColumns, 0.5f);
+  std::vector<float> moments(3 * kGroups * device::kMoments), y(x.size()), dscale(kColumns),
+      doffset(kColumns);
+  device::GroupNormArgs norm{};
+  norm.x = norm.dy = x.data(), norm.scale = norm.offset = scale.data();
+  norm.moments = moments.data(), norm.y = y.data();
+  norm.dscale = dscale.data(), norm.doffset = doffset.data();
+  norm.images = norm.positions = 3, norm.groups = kGroups, norm.in_group = kColumns / kGroups;
+  norm.rows = kRows, norm.n = kColumns, norm.epsilon = 1e-5;
+  launch<device::GroupNormMoments<float>>(2, 64, seed, norm);
+  launch<device::GroupNormSums<float>>(2, 128, seed, norm);
+  launch<device::GroupNormGrad<float>>(2, 64, seed, norm);
+  launch<device::GroupNorm<float>>(2, 64, seed, norm);
+  float total = 0;
+  for (const float value : y) total += value;
+  expect(std::abs(total - 0.5f * kRows * kColumns) < 1e-2, "a group norm");
+}
+
 // Kernels whose blocks meet often, and those that write by place.
 void run_sound_layers(std::uint64_t seed) {
   constexpr std::int64_t kRows = 9, kColumns = 70;
@@ -203,7 +224,8 @@ int main(int argc, char** argv) {
   std::vector<float> y(64);
   const Args args{y.data(), std::int64_t(y.size())};
   if (bug == "sound")
-    for (std::uint64_t seed : {0, 1, 2}) run_sound(seed), run_sound_layers(seed);
+    for (std::uint64_t seed : {0, 1, 2})
+      run_sound(seed), run_sound_layers(seed), run_sound_groups(seed);
   else if (bug == "bounds")
     launch<Bounds>(1, 32, 0, args);
   else if (bug == "block_bounds")
