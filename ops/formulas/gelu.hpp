@@ -42,8 +42,10 @@ struct Gelu {
   float operator()(float x) const { return x * FloatNormal::at(x).below; }
 };
 struct GeluGrad {
+  // Beside the second term the digits that normal_below saves do not count.
   double operator()(double dy, double x) const {
-    return dy * (normal_below(x) + x * (0.39894228040143268 * std::exp(-0.5 * x * x)));
+    const double below = 0.5 * std::erfc(x * -0.70710678118654757);
+    return dy * (below + x * (0.39894228040143268 * std::exp(-0.5 * x * x)));
   }
   float operator()(float dy, float x) const {
     const FloatNormal normal = FloatNormal::at(x);
