@@ -1,6 +1,9 @@
 // GatherNd and ScatterNd: slices by indices into several dimensions, and back.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "ops/cuda/device_kernel.hpp"
 #include "ops/cuda/rows.hpp"
 #include "ops/kernels/support/args.hpp"
@@ -26,31 +29,47 @@ Expected<PartialShape> slices_shape(const PartialShape& params, const PartialSha
   return PartialShape::make(dims);
 }
 
-// The numbers of the slices that `indices` name, as a vector. invalid_argument names the first part
-// of an index that is outside. In host memory. REQUIRES: slices_shape was asked.
+// take(k, number) for each slice that `indices` name, on all lanes; `row` elements are moved for
+// each. invalid_argument names the first part of an index that is outside. REQUIRES: slices_shape
+// was asked.
+template <class Take>
+Status for_slices(const KernelContext& ctx, const Shape& params, const Tensor& indices,
+                  std::int64_t row, Take take) {
+  const int depth = int(indices.dim(indices.rank() - 1));
+  const std::vector<std::int64_t> sizes(params.dims().begin(), params.dims().begin() + depth);
+  const Chunks chunks =
+      row_chunks(indices.shape().elements(0, indices.rank() - 1), std::max<std::int64_t>(row, 4));
+  std::vector<Status> found(std::size_t(chunks.count));
+  with_indices(indices, [&](const auto* at) {
+    ctx.parallel(chunks.count, [&](std::int64_t c) {
+      for (std::int64_t k = chunks[c].begin; k < chunks[c].end; ++k) {
+        // As unsigned: of an empty tensor the other dimensions may be huge, and nothing is taken.
+        std::uint64_t number = 0;
+        for (int d = 0; d < depth; ++d) {
+          const std::int64_t part = at[k * depth + d], size = sizes[std::size_t(d)];
+          if (part < 0 || part >= size) {
+            found[std::size_t(c)] = invalid_argument(
+                fmt::format("indices[{}, {}] = {} is outside [0, {})", k, d, part, size));
+            return;
+          }
+          number = number * std::uint64_t(size) + std::uint64_t(part);
+        }
+        take(k, std::int64_t(number));
+      }
+    });
+  });
+  for (Status& status : found) TROUPE_TRY(std::move(status));
+  return ok_status();
+}
+
+// The numbers of the slices, as a vector in host memory.
 Expected<Tensor> slice_numbers(const KernelContext& ctx, const Shape& params,
                                const Tensor& indices) {
-  const int depth = int(indices.dim(indices.rank() - 1));
   const std::int64_t n = indices.shape().elements(0, indices.rank() - 1);
   TROUPE_TRY(Tensor numbers, ctx.allocate_host(DType::i64, Shape{n}));
   std::int64_t* out = numbers.mutable_data<std::int64_t>();
-  Status status;
-  with_indices(indices, [&](const auto* at) {
-    for (std::int64_t i = 0; i < n && status.ok(); ++i) {
-      out[i] = 0;
-      for (int d = 0; d < depth; ++d) {
-        const std::int64_t part = at[i * depth + d], size = params.dim(d);
-        if (part < 0 || part >= size) {
-          status = invalid_argument(
-              fmt::format("indices[{}, {}] = {} is outside [0, {})", i, d, part, size));
-          break;
-        }
-        // As unsigned: of an empty tensor the other dimensions may be huge, and nothing is taken.
-        out[i] = std::int64_t(std::uint64_t(out[i]) * std::uint64_t(size) + std::uint64_t(part));
-      }
-    }
-  });
-  TROUPE_TRY(std::move(status));
+  TROUPE_TRY(for_slices(ctx, params, indices, 1,
+                        [out](std::int64_t k, std::int64_t number) { out[k] = number; }));
   return numbers;
 }
 
@@ -62,20 +81,17 @@ Status gather_nd_shape(InferenceContext& c) {
 Status gather_nd(KernelContext& ctx) {
   const Tensor &params = ctx.input(0), &indices = ctx.input(1);
   TROUPE_TRY(PartialShape shape, slices_shape(params.shape(), indices.shape()));
-  TROUPE_TRY(Tensor numbers, slice_numbers(ctx, params.shape(), indices));
   TROUPE_TRY(Tensor y, ctx.allocate(params.dtype(), shape.shape()));
   const std::int64_t row =
       params.shape().elements(int(indices.dim(indices.rank() - 1)), params.rank());
-  const std::int64_t* at = numbers.data<std::int64_t>();
   const Moves moves(params.dtype());
   const void* from = params.raw();
   void* to = y.mutable_raw();
-  const Chunks chunks = row_chunks(numbers.elements(), row);
-  if (y.elements() != 0)
-    ctx.parallel(chunks.count, [&](std::int64_t c) {
-      for (std::int64_t k = chunks[c].begin; k < chunks[c].end; ++k)
-        moves.copy(moves.at(from, at[k] * row), row, moves.at(to, k * row));
-    });
+  const bool some = y.elements() != 0;
+  TROUPE_TRY(
+      for_slices(ctx, params.shape(), indices, row, [=](std::int64_t k, std::int64_t number) {
+        if (some) moves.copy(moves.at(from, number * row), row, moves.at(to, k * row));
+      }));
   ctx.set_output(0, std::move(y));
   return ok_status();
 }

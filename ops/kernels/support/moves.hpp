@@ -24,10 +24,15 @@ class Moves {
   void* at(void* data, std::int64_t i) const { return static_cast<char*>(data) + i * size_; }
   // to[0 .. n) = from[0 .. n). They do not overlap.
   void copy(const void* from, std::int64_t n, void* to) const {
+    const auto bytes = std::size_t(n * size_);
     if (strings_)
       std::copy_n(static_cast<const std::string*>(from), n, static_cast<std::string*>(to));
+    else if (bytes == 4)  // a number, for which a call takes longer than to move it
+      std::memcpy(to, from, 4);
+    else if (bytes == 8)
+      std::memcpy(to, from, 8);
     else
-      std::memcpy(to, from, std::size_t(n * size_));
+      std::memcpy(to, from, bytes);
   }
   // to[0 .. n) = *value.
   void fill(const void* value, std::int64_t n, void* to) const { fill_(value, n, to); }
