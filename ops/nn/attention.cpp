@@ -249,7 +249,7 @@ KeyValueCache MultiHeadAttention::empty_cache(Output x, std::int64_t limit, Site
   const std::vector<Output> leading{dimension(x, 0, site),
                                     constant<std::int64_t>(graph(), heads_, site)};
   return KeyValueCache::empty(graph(), leading, limit, size_ / heads_, size_ / heads_,
-                              query_.w.dtype(), site);
+                              dtype_beside(query_.w, x), site);
 }
 
 }  // namespace troupe::nn

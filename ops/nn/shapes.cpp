@@ -63,9 +63,13 @@ Output with_last(Output x, std::int64_t size, const Site& site) {
                   .at(site));
 }
 
-Output in_dtype_of(Output parameter, Output x, const Site& site) {
+DType dtype_beside(Output parameter, Output x) {
   const bool narrower = detail::is_narrow(x) && parameter.dtype() == DType::f32;
-  return narrower ? cast(parameter, x.dtype(), site) : parameter;
+  return narrower ? x.dtype() : parameter.dtype();
+}
+
+Output in_dtype_of(Output parameter, Output x, const Site& site) {
+  return detail::narrow(parameter, dtype_beside(parameter, x), site);
 }
 
 Output affine(Output x, Output w, Output b, const Site& site) {

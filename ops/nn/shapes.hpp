@@ -28,6 +28,8 @@ Output with_last(Output x, std::int64_t size, const Site& site);
 // A parameter for x: in the dtype of x where that is f16 or bf16 and the parameter is f32, so that
 // networks with parameters of f32 compute in 16 bits; elsewhere the parameter itself.
 Output in_dtype_of(Output parameter, Output x, const Site& site);
+// The dtype that this has.
+DType dtype_beside(Output parameter, Output x);
 
 // x [..., in] times w [in, out] plus b [out], if there is one: [..., out].
 Output affine(Output x, Output w, Output b, const Site& site);

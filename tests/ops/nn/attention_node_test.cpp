@@ -117,24 +117,27 @@ TEST_CASE("layers attend in one node for 16-bit floats, near what f64 gives") {
   }
 }
 
-TEST_CASE("a layer of 16-bit floats attends with a cache as it does to the whole") {
-  Graph g;
-  NodeRoot root{g.scope("net")};
-  nn::MultiHeadAttention layer{root, "layer", 8, 2, {.dtype = DType::bf16}};
-  const Output x = cast(constant(g, tensor({2, 6, 8}, draw(1, 96))), DType::bf16);
-  const Output all = layer(x, x, x, {.causal = true});
-  nn::KeyValueCache cache = layer.empty_cache(x, 8);
-  std::vector<Output> parts;
-  std::int64_t at = 0;
-  for (std::int64_t count : {2, 1, 3}) {
-    auto [y, next] = layer(x[{whole, range(at, at + count)}], cache);
-    parts.push_back(y);
-    cache = next;
-    at += count;
+TEST_CASE("a layer attends to 16-bit floats with a cache as it does to the whole") {
+  for (DType parameters : {DType::f32, DType::bf16}) {
+    CAPTURE(dtype_name(parameters));
+    Graph g;
+    NodeRoot root{g.scope("net")};
+    nn::MultiHeadAttention layer{root, "layer", 8, 2, {.dtype = parameters}};
+    const Output x = cast(constant(g, tensor({2, 6, 8}, draw(1, 96))), DType::bf16);
+    const Output all = layer(x, x, x, {.causal = true});
+    nn::KeyValueCache cache = layer.empty_cache(x, 8);
+    std::vector<Output> parts;
+    std::int64_t at = 0;
+    for (std::int64_t count : {2, 1, 3}) {
+      auto [y, next] = layer(x[{whole, range(at, at + count)}], cache);
+      parts.push_back(y);
+      cache = next;
+      at += count;
+    }
+    Interpreter run(g);
+    run.init();
+    const auto made = run.run({concat(parts, 1), all});
+    CHECK(made[0].dtype() == DType::bf16);
+    CHECK(apart(made[0], made[1]) < 0.02);
   }
-  Interpreter run(g);
-  run.init();
-  const auto made = run.run({concat(parts, 1), all});
-  CHECK(made[0].dtype() == DType::bf16);
-  CHECK(apart(made[0], made[1]) < 0.02);
 }
