@@ -75,9 +75,15 @@ std::vector<Output> gelu_tanh_grad(GradContext& c) {
   return {c.g.add("GeluTanhGrad", {c.dy[0], c.x[0]})};
 }
 
+// x, up to where slopes no longer change: of more, squares would overflow.
+Output clipped(Output x) {
+  GraphBuilder& g = x.graph();
+  return g.add("Minimum", {g.add("Maximum", {x, scalar_like(x, -50)}), scalar_like(x, 50)});
+}
+
 // With z = dy (Phi(x) + x phi(x)): dz/dx = dy phi(x) (2 - x^2).
 std::vector<Output> gelu_grad_grad(GradContext& c) {
-  const Output d = c.dy[0], dy = c.x[0], x = c.x[1], square = c.g.add("Square", {x});
+  const Output d = c.dy[0], dy = c.x[0], x = c.x[1], square = c.g.add("Square", {clipped(x)});
   const Output density = times(c.g.add("Exp", {times(square, -0.5)}), 0.39894228040143268);
   return {c.g.add("GeluGrad", {d, x}),
           multiply(multiply(d, dy), multiply(density, minus(scalar_like(x, 2), square)))};
@@ -86,7 +92,7 @@ std::vector<Output> gelu_grad_grad(GradContext& c) {
 std::vector<Output> gelu_tanh_grad_grad(GradContext& c) {
   return gradient_through(c, [&](const std::vector<Output>& in) -> std::vector<Output> {
     using F = formula::GeluTanh;
-    const Output dy = in[0], x = in[1], square = c.g.add("Square", {x});
+    const Output dy = in[0], x = clipped(in[1]), square = c.g.add("Square", {x});
     const auto slope = [&](double of_square) {
       return plus(times(square, of_square * F::kOfCube), scalar_like(x, F::kOfX));
     };

@@ -65,6 +65,23 @@ TEST_CASE("the square root at 0 has an infinite slope, the absolute value none")
   CHECK(slopes("Abs", {f64({1}, {0})})[0].item<double>() == 0);
 }
 
+TEST_CASE("the slopes of Gelu do not change where x is large, or has no finite square") {
+  for (DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64})
+    for (const char* op : {"GeluGrad", "GeluTanhGrad"}) {
+      CAPTURE(dtype_name(dtype));
+      CAPTURE(op);
+      const double size = dtype == DType::f16 ? 3e4 : dtype == DType::f64 ? 1e200 : 1e30;
+      const Tensor dy = converted(f64({4}, {1, 1, 1, 1}), dtype);
+      const Tensor x = converted(f64({4}, {size, -size, 100, -100}), dtype);
+      const auto d = slopes(op, {dy, x});
+      const Tensor by_dy = converted(d[0], DType::f64), by_x = converted(d[1], DType::f64);
+      for (std::int64_t i = 0; i < 4; ++i) {
+        CHECK(by_dy.data<double>()[i] == (i % 2 == 0 ? 1 : 0));
+        CHECK(by_x.data<double>()[i] == 0);
+      }
+    }
+}
+
 TEST_CASE("nothing flows through what has no gradient") {
   for (const char* op : {"StopGradient", "Floor", "Sign", "ZerosLike"})
     CHECK(!slopes(op, {f64({1}, {0.5})})[0].defined());
