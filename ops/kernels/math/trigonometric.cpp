@@ -71,8 +71,13 @@ std::vector<Output> asin_grad(GradContext& c) {
 std::vector<Output> acos_grad(GradContext& c) {
   return {negate(multiply(c.dy[0], rsqrt_of(one_minus_square(c.x[0]))))};
 }
+// f(dy, x), in f32 of 16-bit floats: their squares overflow where slopes are no 0 yet.
+template <class F>
+std::vector<Output> in_wide(const GradContext& c, F f) {
+  return {of_dtype(f(wide(c.dy[0]), wide(c.x[0])), c.x[0].dtype())};
+}
 std::vector<Output> atan_grad(GradContext& c) {
-  return {divide(c.dy[0], plus(squared(c.x[0]), one_like(c.x[0])))};
+  return in_wide(c, [](Output dy, Output x) { return divide(dy, plus(squared(x), one_like(x))); });
 }
 std::vector<Output> sinh_grad(GradContext& c) {
   return {multiply(c.dy[0], conjugate(c.g.add("Cosh", {c.x[0]})))};
@@ -81,11 +86,13 @@ std::vector<Output> cosh_grad(GradContext& c) {
   return {multiply(c.dy[0], conjugate(c.g.add("Sinh", {c.x[0]})))};
 }
 std::vector<Output> asinh_grad(GradContext& c) {
-  return {multiply(c.dy[0], rsqrt_of(plus(squared(c.x[0]), one_like(c.x[0]))))};
+  return in_wide(
+      c, [](Output dy, Output x) { return multiply(dy, rsqrt_of(plus(squared(x), one_like(x)))); });
 }
 std::vector<Output> acosh_grad(GradContext& c) {
-  const Output x = c.x[0];
-  return {multiply(c.dy[0], rsqrt_of(multiply(minus(x, one_like(x)), plus(x, one_like(x)))))};
+  return in_wide(c, [](Output dy, Output x) {
+    return multiply(dy, rsqrt_of(multiply(minus(x, one_like(x)), plus(x, one_like(x)))));
+  });
 }
 std::vector<Output> atanh_grad(GradContext& c) {
   return {divide(c.dy[0], one_minus_square(c.x[0]))};

@@ -82,6 +82,20 @@ TEST_CASE("the slopes of Gelu do not change where x is large, or has no finite s
     }
 }
 
+TEST_CASE("inverse functions of f16 have slopes where squares of f16 overflow") {
+  const Tensor x = converted(f64({2}, {300, 60000}), DType::f16);
+  const auto check = [&](const char* op, std::initializer_list<double> wanted) {
+    CAPTURE(op);
+    const Tensor dx = converted(slopes(op, {x})[0], DType::f64);
+    for (std::size_t i = 0; i < 2; ++i)
+      CHECK(dx.span<double>()[i] ==
+            doctest::Approx(std::data(wanted)[i]).epsilon(4e-3).scale(1e-6));
+  };
+  check("Asinh", {1 / 300.0, 1 / 60000.0});
+  check("Acosh", {1 / 300.0, 1 / 60000.0});
+  check("Atan", {1 / 90001.0, 0});
+}
+
 TEST_CASE("nothing flows through what has no gradient") {
   for (const char* op : {"StopGradient", "Floor", "Sign", "ZerosLike"})
     CHECK(!slopes(op, {f64({1}, {0.5})})[0].defined());
