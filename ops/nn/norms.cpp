@@ -29,7 +29,8 @@ Output GroupNorm::operator()(Output x, Site site) const {
   check_given("GroupNorm: x", x, site);
   auto inside = scope().enter();
   x = with_last(x, scale_.shape()[0], site);
-  return group_norm(x, scale_, offset_, groups_, {.epsilon = epsilon_}, site);
+  return group_norm(x, in_dtype_of(scale_, x, site), in_dtype_of(offset_, x, site), groups_,
+                    {.epsilon = epsilon_}, site);
 }
 
 RmsNorm::RmsNorm(Module& parent, std::string_view name, std::int64_t size, const Options& options,

@@ -141,6 +141,30 @@ TEST_CASE("group norms of any size equal their loops") {
   }
 }
 
+TEST_CASE("norms with parameters of f32 give the 16 bits that they are given") {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    CAPTURE(dtype_name(dtype));
+    Graph g;
+    NormRoot root{g.scope("net")};
+    nn::GroupNorm groups{root, "groups", 2, 4};
+    nn::InstanceNorm own{root, "own", 4};
+    nn::RmsNorm rows{root, "rows", 4};
+    const Output x = cast(constant(g, tensor({2, 16, 4}, draw(1, 128))), DType::f32);
+    const Output narrow = cast(x, dtype);
+    const auto both = [&](const auto& norm) { return std::pair{norm(narrow), norm(x)}; };
+    Interpreter run(g);
+    run.init();
+    for (const auto& [y, exact] : {both(groups), both(own), both(rows)}) {
+      CHECK(y.dtype() == dtype);
+      const auto values = run.run({cast(y, DType::f32), exact});
+      for (std::int64_t i = 0; i < values[1].elements(); ++i)
+        CHECK(
+            values[0].data<float>()[i] ==
+            doctest::Approx(values[1].data<float>()[i]).epsilon(dtype == DType::f16 ? 0.01 : 0.1));
+    }
+  }
+}
+
 TEST_CASE("an RMS norm equals its loop") {
   for (const PartialShape& known : {PartialShape{2, 3, 4}, PartialShape{-1, -1, 4}}) {
     Graph g;
