@@ -42,7 +42,8 @@ std::vector<Output> layer_norm_grad(GradContext& c) {
   return {dx, dx.sibling(1), dx.sibling(2)};
 }
 
-// LayerNormGrad as several nodes, for its own gradient.
+// LayerNormGrad as several nodes, for its own gradient. Of 16-bit floats in f32: f16 has no squares
+// of what is 256 apart.
 std::vector<Output> layer_norm_grad_grad(GradContext& c) {
   GraphBuilder& g = c.g;
   const double epsilon = c.float_attr("epsilon");
@@ -50,13 +51,16 @@ std::vector<Output> layer_norm_grad_grad(GradContext& c) {
     return g.add("Mean", {rows}, {{"axes", std::vector<std::int64_t>{-1}}, {"keep_dims", true}});
   };
   return gradient_through(c, [&](const std::vector<Output>& in) -> std::vector<Output> {
-    const Output dy = in[0], x = in[1], scale = in[2];
+    const Output dy = wide(in[0]), x = wide(in[1]), scale = wide(in[2]);
     const Output apart = minus(x, mean(x)), variance = mean(multiply(apart, apart));
     const Output inverse = g.add("Rsqrt", {plus(variance, scalar_like(x, epsilon))});
     const Output y = multiply(apart, inverse), slope = multiply(dy, scale);
     const Output along = multiply(y, mean(multiply(slope, y)));
-    return {multiply(minus(minus(slope, mean(slope)), along), inverse),
-            g.add("SumToShapeOf", {multiply(dy, y), scale}), g.add("SumToShapeOf", {dy, scale})};
+    const Output dx = multiply(minus(minus(slope, mean(slope)), along), inverse);
+    const auto of_scale = [&](Output x) {
+      return of_dtype(g.add("SumToShapeOf", {x, scale}), in[2].dtype());
+    };
+    return {of_dtype(dx, in[1].dtype()), of_scale(multiply(dy, y)), of_scale(dy)};
   });
 }
 

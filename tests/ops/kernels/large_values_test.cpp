@@ -36,6 +36,27 @@ TEST_CASE("layer norm of large values is that of the same values made smaller") 
   }
 }
 
+TEST_CASE("second slopes of a layer norm of large f16 are those of small ones, made smaller") {
+  Graph g;
+  Root root{g.scope("net")};
+  nn::LayerNorm norm{root, "norm", 4, {.epsilon = 0, .dtype = DType::f16}};
+  const Output weights = values_of(g, DType::f16, {2, 4}, {1, 2, -1, 0.5, 2, 1, 3, -2});
+  const Output along = values_of(g, DType::f16, {2, 4}, {1, -1, 2, 0.5, 3, 1, -2, 1});
+  const auto second = [&](double size) {
+    const Output x =
+        values_of(g, DType::f16, {2, 4}, {size, -size, size, -size, size, size / 2, 0, -size});
+    const Output dx = gradients_of(sum(norm(x) * weights), {x})[0];
+    return gradients_of(sum(dx * along), {weights})[0];
+  };
+  const Output large = second(1000), small = second(1);
+  Interpreter run(g);
+  run.init();
+  const auto got = wide(run, large), want = wide(run, small);
+  CHECK(want[0] == doctest::Approx(-0.5).epsilon(4e-3));
+  for (std::size_t i = 0; i < want.size(); ++i)
+    CHECK(got[i] * 1000 == doctest::Approx(want[i]).epsilon(4e-3).scale(1));
+}
+
 TEST_CASE("batch norm of large values is that of the same values made smaller") {
   const Large all[] = {{DType::f32, 1e20, 1e-6},
                        {DType::f32, 3e38, 1e-6},
