@@ -1,7 +1,9 @@
 #include "ops/api/pooling.hpp"
 
 #include "ops/api/constant.hpp"
+#include "ops/api/node.hpp"
 #include "ops/detail/extent.hpp"
+#include "ops/detail/wide.hpp"
 
 namespace troupe {
 
@@ -64,7 +66,10 @@ Output max_pool3d(Output x, const Sizes& size, const Pool3dOptions& options, Sit
   return over_volumes(largest, "max_pool3d", x, size, options, site);
 }
 Output avg_pool3d(Output x, const Sizes& size, const Pool3dOptions& options, Site site) {
-  return over_volumes(means, "avg_pool3d", x, size, options, site);
+  check_given("avg_pool3d: x", x, site);
+  const DType dtype = x.dtype();
+  const Output y = over_volumes(means, "avg_pool3d", detail::wide(x, site), size, options, site);
+  return detail::narrow(y, dtype, site);
 }
 
 }  // namespace troupe

@@ -99,6 +99,16 @@ TEST_CASE("of equal maxima of a volume the first takes the gradient; NaN wins") 
   CHECK(std::isnan(run.run({max_pool3d(odd, {2, 1, 1})})[0].data<float>()[0]));
 }
 
+TEST_CASE("means over volumes of f16 are rounded once") {
+  Graph g;
+  const double next = 1 + 0x1p-10;  // f16 has nothing between 1 and it
+  const Output x = cast(
+      constant(g, Tensor::of<double>(Shape{1, 2, 1, 2, 1}, {1, next, next, next})), DType::f16);
+  const Output y = avg_pool3d(x, {2, 1, 2});
+  CHECK(y.dtype() == DType::f16);
+  CHECK(Interpreter(g).run({cast(y, DType::f64)})[0].data<double>()[0] == next);
+}
+
 TEST_CASE("pools that cannot be are refused where they are written") {
   Graph g;
   const Output sequence = placeholder<float>(g, {2, 8, 4}),
