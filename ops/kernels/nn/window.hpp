@@ -109,6 +109,8 @@ inline Expected<WindowAxis> window_axis(const WindowAttrs& w, int axis, std::int
     return a;
   }
   if (w.padding == WindowAttrs::Padding::explicit_) {
+    if (in == 0 && w.size[i] != 0)
+      return invalid_argument("a pool has no elements but padding: x is empty there");
     a.pad_before = w.pads[2 * i];
     a.pad_after = w.pads[2 * i + 1];
   }
