@@ -37,7 +37,7 @@ void dequeue_up_to(QueueState& queue, QueueState::Request request, Item& item,
 }
 void close(QueueState& queue, QueueState::Request request, Item& item, QueueState::Outputs& out) {
   const Attr& cancel_pending = item.node->def.attrs.find("cancel_pending")->second;
-  queue.close(std::move(request), *cancel_pending.get<bool>(), out);
+  queue.close(std::move(request), *cancel_pending.get<bool>(), out, item.node->replica >= 0);
 }
 void save(QueueState& queue, QueueState::Request request, Item&, QueueState::Outputs& out) {
   queue.save_for(std::move(request), out);

@@ -42,6 +42,13 @@ std::int64_t QueueTypes::AttemptLog::leased() const {
   return n;
 }
 
+// Replicas do not wait for each other: what one puts in before its own close enters, although
+// another one has closed the queue by then.
+bool QueueTypes::AttemptLog::closed_to(std::uint32_t replica) const {
+  return closed_for_all || std::any_of(closes.begin(), closes.end(),
+                                       [&](const WriteKey& key) { return key.replica == replica; });
+}
+
 // ------------------------------------------------------------------ requests
 
 bool QueueState::refuse(const Request& request, Outputs& out) const {
@@ -143,7 +150,7 @@ void QueueState::submit(Side side, Request request, Waiter waiter, Outputs& out)
   const bool no_turn = needs_no_turn(side, waiter);
   std::optional<Reply> reply = hopeless(side, waiter);
   if (!reply && side == Side::enqueue && !no_turn &&
-      (closed_ || closing_ || (log && !log->closes.empty())))
+      (closed_ || closing_ || (log && log->closed_to(waiter.key.replica))))
     reply = Reply{0, cancelled("queue '" + spec_.name + "' is closed"), {}, false};
   if (!reply && (waiting.empty() || no_turn)) reply = try_op(side, waiter);
   if (reply) {
@@ -156,14 +163,14 @@ void QueueState::submit(Side side, Request request, Waiter waiter, Outputs& out)
   serve(out);
 }
 
-void QueueState::close(Request request, bool cancel_pending, Outputs& out) {
+void QueueState::close(Request request, bool cancel_pending, Outputs& out, bool of_replica) {
   if (refuse(request, out)) return;
   hear(request.attempt, out);
   AttemptLog& log = logs_[request.attempt.id];
   log.run = request.attempt.run;
   Status status;
   const auto by_another_node = [&](const WriteKey& key) {
-    return key.node != request.key.node || key.iterations != request.key.iterations;
+    return key.node != request.key.node || key.replica == request.key.replica;
   };
   if (log.closes.contains(request.key)) {
     // a repetition
@@ -172,6 +179,7 @@ void QueueState::close(Request request, bool cancel_pending, Outputs& out) {
     status = cancelled("queue '" + spec_.name + "' is already closed");
   } else {
     log.closes.insert(request.key);
+    log.closed_for_all |= !of_replica;
     log.cancel_pending = cancel_pending;
   }
   out.push_back(Reply{request.id, status, {}, false});

@@ -63,7 +63,8 @@ struct QueueTypes {
     RunId run;
     std::vector<std::pair<WriteKey, std::vector<Enqueued>>> enqueues;  // in order of reservation
     std::map<WriteKey, Dequeued> dequeues;
-    std::set<WriteKey> closes;  // of one node, by its replicas
+    std::set<WriteKey> closes;    // of one node, by its replicas
+    bool closed_for_all = false;  // by a node that is one for all replicas
     bool cancel_pending = false;
     std::optional<Contents> contents;  // replaces everything (a restore)
     std::uint32_t keys() const {
@@ -71,6 +72,7 @@ struct QueueTypes {
     }
     std::int64_t entering() const;  // its own elements that no dequeue of the run has taken
     std::int64_t leased() const;    // committed elements that its dequeues have taken
+    bool closed_to(std::uint32_t replica) const;  // whether it may put in no more
   };
 };
 
@@ -118,7 +120,8 @@ class QueueState final
   void dequeue_many(Request request, std::int64_t n, bool up_to, Outputs& out);
   // Takes effect at commit, after the enqueues that wait then; `cancel_pending` cancels these
   // instead. cancelled if the queue is closed or being closed, but by other replicas of the node.
-  void close(Request request, bool cancel_pending, Outputs& out);
+  // `of_replica`: the run's other replicas may put elements in until they close it themselves.
+  void close(Request request, bool cancel_pending, Outputs& out, bool of_replica = false);
   // Answers with the result of `look` for the run's view. A read: has no write key.
   using Look = std::vector<Tensor> (*)(const QueueView&);
   void look(Request request, Look look, Outputs& out);

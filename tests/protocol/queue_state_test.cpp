@@ -212,6 +212,38 @@ TEST_CASE_FIXTURE(QueueFixture, "replicas of one node close the queue together")
   CHECK(closes(7, 0) == Code::cancelled);
 }
 
+TEST_CASE_FIXTURE(LongQueueFixture, "each replica may put elements in until it closes the queue") {
+  auto a = newer(1);
+  const auto put = [&](std::uint32_t node, std::uint32_t replica) {
+    const std::uint64_t id = next_id++;
+    queue.enqueue({id, a, {node, replica, {}}}, {Tensor::scalar<std::int64_t>(replica)}, out);
+    return code(id);
+  };
+  const auto closes = [&](std::uint32_t replica, std::vector<std::int64_t> iterations) {
+    const std::uint64_t id = next_id++;
+    queue.close({id, a, {7, replica, std::move(iterations)}}, false, out, true);
+    return code(id);
+  };
+  CHECK(put(3, 0) == Code::ok);
+  CHECK(closes(0, {1}) == Code::ok);
+  CHECK(closes(0, {2}) == Code::cancelled);
+  CHECK(put(4, 0) == Code::cancelled);
+  CHECK(put(3, 1) == Code::ok);
+  CHECK(closes(1, {2}) == Code::ok);
+  CHECK(put(4, 1) == Code::cancelled);
+  commit(a, 4);
+  CHECK(queue.closed());
+  CHECK(queue.elements().size() == 2);
+}
+
+TEST_CASE_FIXTURE(LongQueueFixture, "a close for all replicas lets none of them put elements in") {
+  auto a = newer(1);
+  CHECK(code(close(a)) == Code::ok);
+  const std::uint64_t id = next_id++;
+  queue.enqueue({id, a, {3, 1, {}}}, {Tensor::scalar<std::int64_t>(1)}, out);
+  CHECK(code(id) == Code::cancelled);
+}
+
 TEST_CASE_FIXTURE(QueueFixture, "a run does not wait behind others for its own element") {
   auto a = newer(1), b = newer(2);
   auto other = dequeue(a);
