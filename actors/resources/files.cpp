@@ -1,5 +1,7 @@
 #include "actors/resources/files.hpp"
 
+#include <algorithm>
+
 #include "core/hash.hpp"
 #include "serialization/safetensors.hpp"
 
@@ -50,6 +52,14 @@ Expected<std::vector<Tensor>> take(const NodeDef& node, const SafetensorsFile& f
     outputs.push_back(std::move(value));
   }
   return outputs;
+}
+
+// Of what the replicas of a node save to one place, the first one's counts.
+bool counts(const SavedFiles& all, const WriteKey& key, const std::string& place) {
+  return std::none_of(all.files.lower_bound({key.node, 0, {}}), all.files.find(key),
+                      [&](const auto& other) {
+                        return other.first.replica < key.replica && other.second.place == place;
+                      });
 }
 
 }  // namespace
@@ -132,6 +142,10 @@ Expected<SavedFiles> Files::read_record(StateReader& in) const {
 Status Files::commit(CommitNumber, const AttemptId&, SavedFiles record, Outputs&) {
   Status all;
   for (const auto& [key, file] : record.files) {
+    if (!counts(record, key, file.place)) {
+      (void)files_.remove(file.written);
+      continue;
+    }
     Status status = put_in_place(files_, file.written, file.place);
     if (all.ok() && !status.ok()) all = status.in("putting '" + file.path + "' in its place");
   }

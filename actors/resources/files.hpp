@@ -25,7 +25,7 @@ struct SavedFiles {
 // committed, before the run is answered. A run that fails or is repeated leaves nothing; a process
 // that is killed in between leaves the hidden file ".FILE.*.tmp". A Restore reads committed files,
 // or what its own run has saved before. If one run saves two files under one path, that of the
-// later node counts.
+// later node counts, and of the replicas of a node that of the first one.
 //
 // Calls block as long as the file system does.
 class Files final : public PromptResource<SavedFiles, SavedFiles> {

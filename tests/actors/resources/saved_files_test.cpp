@@ -35,10 +35,10 @@ struct Fixture {
     return {{1, a}, {1, a}, snapshot, a, 0, 0};
   }
   ResourceReply ask(const PlanInfo& node, const AttemptInfo& a, std::vector<Tensor> operands,
-                    std::uint32_t key) {
+                    std::uint32_t key, std::uint32_t replica = 0) {
     ResourceRequest request;
     request.attempt = a;
-    request.items.push_back({&node, nullptr, {key, 0, {}}, nullptr, 0, std::move(operands)});
+    request.items.push_back({&node, nullptr, {key, replica, {}}, nullptr, 0, std::move(operands)});
     out.clear();
     files.ask(7, request, out);
     REQUIRE(!out.empty());
@@ -127,6 +127,21 @@ TEST_CASE_FIXTURE(Fixture, "of two files of one run under one path the later nod
   REQUIRE(stage(1, 1, StageOrder::apply).ok());
   CHECK(content().value() == 5);
   CHECK(names() == std::vector<std::string>{"m.safetensors"});
+}
+
+TEST_CASE_FIXTURE(Fixture,
+                  "of the files of a node's replicas under one path the first one's counts") {
+  const auto save_of = [&](std::uint32_t replica, float x, const char* prefix) {
+    std::vector<Tensor> operands = {Tensor::scalar<std::string>(prefix), Tensor::scalar(x)};
+    return ask(save_node, attempt(1), std::move(operands), 1, replica).status;
+  };
+  REQUIRE(save_of(2, 12, "dir/m").ok());
+  REQUIRE(save_of(1, 11, "dir/m").ok());
+  REQUIRE(save_of(0, 10, "dir/own").ok());
+  REQUIRE(stage(1, 1, StageOrder::stage, 3).ok());
+  REQUIRE(stage(1, 1, StageOrder::apply, 3).ok());
+  CHECK(content().value() == 11);
+  CHECK(names() == std::vector<std::string>{"m.safetensors", "own.safetensors"});
 }
 
 TEST_CASE_FIXTURE(Fixture, "a place that cannot be replaced is told before the run is decided") {
