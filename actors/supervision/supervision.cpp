@@ -11,6 +11,15 @@ namespace {
 
 double seconds(Instant time) { return std::chrono::duration<double>(time).count(); }
 
+// Whether it is an order to the incarnation to end.
+bool ends(const Supervision::Output& output, const std::string& child, std::uint64_t incarnation) {
+  const auto is_it = [&](const auto* order) {
+    return order != nullptr && order->child == child && order->incarnation == incarnation;
+  };
+  return is_it(std::get_if<Supervision::Stop>(&output)) ||
+         is_it(std::get_if<Supervision::Kill>(&output));
+}
+
 }  // namespace
 
 const char* name_of(Restart restart) {
@@ -84,6 +93,8 @@ void Supervision::ended(const std::string& child, std::uint64_t incarnation, Chi
                         Instant now, Outputs& out) {
   Entry* entry = find(child, incarnation);
   if (entry == nullptr || !entry->alive()) return;
+  // Given while its Start, which failed, had not been carried out.
+  std::erase_if(out, [&](const Output& each) { return ends(each, child, incarnation); });
   const bool expected = entry->must_stop;
   entry->must_stop = false;
   if (!expected) entry->last_exit = exit.how;

@@ -127,6 +127,19 @@ TEST_CASE("a child that cannot be started ends a supervisor that starts") {
   CHECK(contains(t.over->text(), "child 'c' cannot be run before it was started"));
 }
 
+TEST_CASE("a child that could not be started is not asked to end") {
+  // Both are due at once, and the first one exceeds the intensity.
+  Troop t({.intensity = 2, .period = 60s, .first_pause = 1s, .longest_pause = 1s},
+          {{"a", Restart::permanent}, {"b", Restart::permanent}});
+  CHECK(t.begin() == "+a +b ");
+  CHECK(t.crash("a").empty());
+  CHECK(t.crash("b").empty());
+  t.broken = {"a", "b"};
+  CHECK(t.wait(1s) == "+a +b ");
+  REQUIRE(t.over.has_value());
+  CHECK(contains(t.over->text(), "child 'a' cannot be run, after 2 restarts within 60 s"));
+}
+
 TEST_CASE("the strategy says who is restarted with the child that ended") {
   const auto after_b = [](Strategy strategy) {
     Troop t({.strategy = strategy, .intensity = 3}, abc());
