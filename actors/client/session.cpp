@@ -582,6 +582,7 @@ Status Session::failure() const {
 }
 
 void Session::stop_waiting_if(std::function<bool()> stop) {
+  if (stop) throw_if_error(may_wait(*core_, "Job::Job"));  // nor may what follows
   const Alone nobody_else(*core_);
   core_->stop_waiting = std::move(stop);
 }

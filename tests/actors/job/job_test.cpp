@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <limits>
 #include <string>
 #include <thread>
@@ -129,6 +130,25 @@ struct Counter {
 };
 
 }  // namespace
+
+TEST_CASE("a Job is refused in a callback of its session, which it would wait for") {
+  Graph g;
+  std::promise<Status> said;  // outlives the session, which waits for the callback
+  const Output x = constant(g, 1.0f);
+  Session s(g, one_thread());
+  const CompiledStep step = s.compile({x});
+  step.start({}).then([&](const Expected<std::vector<Tensor>>&) {
+    try {
+      const Job job(s, JobOptions{});
+      said.set_value(ok_status());
+    } catch (const Error& error) {
+      said.set_value(error.status());
+    }
+  });
+  const Status status = said.get_future().get();
+  CHECK(status.code() == Code::failed_precondition);
+  CHECK(contains(status.text(), "Job::Job was called in a callback"));
+}
 
 TEST_CASE("a job that is ended at any moment goes on to the same lines and the same bits") {
   const TemporaryDir dir;
