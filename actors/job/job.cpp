@@ -401,8 +401,8 @@ void Job::State::tell_of_summaries() {
 }
 
 Job::Job(Session& session, JobOptions options) {
-  throw_if_error(options.check());
   if (options.dir.empty()) options.dir = JobOptions::supervised_dir();
+  throw_if_error(options.check());
   const double seconds = options.checkpoint_seconds;
   const bool interval =
       options.checkpoint_steps > 0 || (seconds > 0 && seconds < JobOptions::kNever);

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "actors/job/job_folder.hpp"
 #include "actors/job/position.hpp"
 #include "apps/troupe.hpp"
 #include "core/log_writer.hpp"
@@ -130,6 +131,21 @@ struct Counter {
 };
 
 }  // namespace
+
+TEST_CASE("a Job under troupe run may go back to the checkpoints that it has there") {
+  const TemporaryDir dir;
+  Graph g;
+  [[maybe_unused]] const Output read = variable(g, "v", Tensor::scalar(1.0f)) + 0.0f;
+  Session s(g, one_thread());
+  JobOptions options;
+  options.on_nan = JobOptions::NanPolicy::back;
+  options.signals = false;
+  CHECK_THROWS_AS(Job(s, options), Error);  // there are none
+  REQUIRE(setenv(JobFolder::kVariable, dir.path().c_str(), 1) == 0);
+  CHECK_NOTHROW(Job(s, options));
+  unsetenv(JobFolder::kVariable);
+  CHECK(fs::is_directory(dir.path(JobFolder::kCheckpoints)));
+}
 
 TEST_CASE("a Job is refused in a callback of its session, which it would wait for") {
   Graph g;
