@@ -209,8 +209,10 @@ struct Staged {
 
 // Shard to coordinator: the attempts that wait at its resources, and the runs that hold marks
 // (leases, reservations) at a resource where somebody waits. Sent when it changes, repeated while
-// anybody waits. Empty: nobody waits.
+// anybody waits. Empty: nobody waits. Of more than kMost the oldest ones.
 struct BlockedReport {
+  static constexpr std::size_t kMost = 1 << 16;  // attempts, and runs
+
   std::uint64_t view = 0;
   TaskId shard{};
   std::uint64_t sequence = 0;

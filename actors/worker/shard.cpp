@@ -7,7 +7,15 @@
 namespace troupe {
 namespace {
 constexpr Instant kRepeatReport = std::chrono::milliseconds(50);
+
+// Some may be named by several resources. The master refuses longer reports.
+template <class T>
+void shorten(std::vector<T>& named) {
+  std::sort(named.begin(), named.end());
+  named.erase(std::unique(named.begin(), named.end()), named.end());
+  if (named.size() > BlockedReport::kMost) named.resize(BlockedReport::kMost);
 }
+}  // namespace
 
 Shard::Shard(TaskId task, std::uint64_t view) : task_(task), view_(view) {}
 
@@ -93,6 +101,8 @@ void Shard::report(Instant now, Outputs& out) {
     report.waiting.insert(report.waiting.end(), waits.waiting.begin(), waits.waiting.end());
     report.marked.insert(report.marked.end(), waits.marked.begin(), waits.marked.end());
   }
+  shorten(report.waiting);
+  shorten(report.marked);
   next_report_ = blocked_.empty() ? kNever : now + kRepeatReport;
   out.push_back(std::move(report));
 }

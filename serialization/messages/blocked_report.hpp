@@ -21,8 +21,8 @@ struct MessageAt<13> {
   }
   static TaskId speaker(const BlockedReport& m) { return m.shard; }
   static Status check(const BlockedReport& m) {
-    constexpr std::size_t most = 1 << 16;  // runs of a job that wait at one time
-    if (m.waiting.size() <= most && m.marked.size() <= most) return ok_status();
+    if (m.waiting.size() <= BlockedReport::kMost && m.marked.size() <= BlockedReport::kMost)
+      return ok_status();
     return invalid_argument("a report of " +
                             std::to_string(std::max(m.waiting.size(), m.marked.size())) +
                             " runs that wait");

@@ -129,6 +129,26 @@ TEST_CASE("a shard repeats who is blocked until nobody is") {
   CHECK(shard.at_rest());
 }
 
+TEST_CASE("a shard names the oldest of more runs than a report may have, and each once") {
+  Shard shard(TaskId{2}, 1);
+  Shard::Outputs out;
+  std::vector<AttemptId> waiting;
+  std::vector<RunId> marked;
+  for (std::uint64_t a = 1; a <= BlockedReport::kMost; ++a) {
+    waiting.push_back({1, a});
+    marked.push_back({0, a});
+  }
+  shard.blocked(kQueue, waiting, marked, Instant{}, out);
+  waiting.push_back({1, BlockedReport::kMost + 1});
+  marked.push_back({0, BlockedReport::kMost + 1});
+  shard.blocked(kStore, waiting, marked, Instant{}, out);
+  const auto& report = std::get<BlockedReport>(out.back());
+  waiting.pop_back();
+  marked.pop_back();
+  CHECK((report.waiting == waiting));
+  CHECK((report.marked == marked));
+}
+
 TEST_CASE("what was staged is taken back from the resources, once, and for good") {
   Shard shard(TaskId{2}, 1);
   Shard::Outputs out;
