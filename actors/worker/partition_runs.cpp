@@ -107,6 +107,18 @@ void PartitionRuns::revoke(const AttemptId& id, const RunId& run, Outputs& out) 
   out.push_back(GrantReturned{id, run});
 }
 
+namespace {
+
+// What a loop uses in each iteration is told once: what is told in one message has a limit.
+void once_each(std::vector<std::uint64_t>& keys) {
+  constexpr std::size_t kMany = 1000;
+  if (keys.size() <= kMany) return;
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+}
+
+}  // namespace
+
 void PartitionRuns::end_if_over(const AttemptId& id, Attempt& attempt, Outputs& out) {
   // A write with a granted number may have committed: its answer decides.
   if (!attempt.finished || attempt.committing) return;
@@ -130,6 +142,9 @@ void PartitionRuns::report(const AttemptId& id, Attempt& attempt, StepResult res
   }
   for (const auto& [id, mine] : writes) done.writes.push_back(mine);
   done.uses = std::move(attempt.uses);
+  for (auto* keys :
+       {&done.uses.reads, &done.uses.updates, &done.uses.own_dequeues, &done.uses.enqueues})
+    once_each(*keys);
   done.fast_committed = attempt.committed;
   done.elements = std::move(attempt.used);
   if (attempt.began_ns != 0 && line())

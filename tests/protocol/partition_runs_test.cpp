@@ -286,6 +286,25 @@ TEST_CASE("an element that the run put into the queue itself is a use of its own
 
 // Whatever the order of messages, each attempt that was started or aborted is reported exactly
 // once, commits at most what it was granted, and leaves nothing behind.
+TEST_CASE("what an attempt uses again and again is reported once") {
+  Partition p;
+  p.make();
+  p.start(1);
+  p.lanes();
+  auto read = p.take(asks::read);
+  REQUIRE(read);
+  p.answer_read(*read, 10, std::vector<std::string>(5000, "v"));
+  p.arrive(1, 5);
+  p.lanes();
+  auto log = p.take(asks::log);
+  REQUIRE(log);
+  p.answer_log(*log);
+  const auto done = p.take<PartitionDone>();
+  REQUIRE(done);
+  CHECK(done->uses.reads == std::vector<std::uint64_t>{101});
+  CHECK(done->uses.updates == std::vector<std::uint64_t>{101});
+}
+
 TEST_CASE("every attempt is reported once, under any schedule") {
   for (std::uint32_t seed = 0; seed < 2000; ++seed) {
     CAPTURE(seed);
