@@ -80,18 +80,21 @@ Status gather_nd_shape(InferenceContext& c) {
 }
 Status gather_nd(KernelContext& ctx) {
   const Tensor &params = ctx.input(0), &indices = ctx.input(1);
-  TROUPE_TRY(PartialShape shape, slices_shape(params.shape(), indices.shape()));
-  TROUPE_TRY(Tensor y, ctx.allocate(params.dtype(), shape.shape()));
+  TROUPE_TRY(PartialShape dims, slices_shape(params.shape(), indices.shape()));
+  TROUPE_TRY(const Shape shape, Shape::make(dims.dims()));
+  TROUPE_TRY(Tensor y, ctx.allocate(params.dtype(), shape));
   const std::int64_t row =
       params.shape().elements(int(indices.dim(indices.rank() - 1)), params.rank());
   const Moves moves(params.dtype());
   const void* from = params.raw();
   void* to = y.mutable_raw();
   const bool some = y.elements() != 0;
-  TROUPE_TRY(
-      for_slices(ctx, params.shape(), indices, row, [=](std::int64_t k, std::int64_t number) {
-        if (some) moves.copy(moves.at(from, number * row), row, moves.at(to, k * row));
-      }));
+  // Where neither indices nor slices have elements, there may be any number of them.
+  if (some || indices.elements() != 0)
+    TROUPE_TRY(
+        for_slices(ctx, params.shape(), indices, row, [=](std::int64_t k, std::int64_t number) {
+          if (some) moves.copy(moves.at(from, number * row), row, moves.at(to, k * row));
+        }));
   ctx.set_output(0, std::move(y));
   return ok_status();
 }
@@ -101,9 +104,10 @@ class GatherNdOnGpu final : public cuda::DeviceKernel {
   std::span<cuda::GpuFunction> functions() override { return take_.functions(); }
   Status compute(KernelContext& ctx) override {
     const Tensor &params = ctx.input(0), &indices = ctx.input(1);
-    TROUPE_TRY(PartialShape shape, slices_shape(params.shape(), indices.shape()));
+    TROUPE_TRY(PartialShape dims, slices_shape(params.shape(), indices.shape()));
+    TROUPE_TRY(const Shape shape, Shape::make(dims.dims()));
     TROUPE_TRY(Tensor numbers, slice_numbers(ctx, params.shape(), indices));
-    TROUPE_TRY(Tensor y, ctx.allocate(params.dtype(), shape.shape()));
+    TROUPE_TRY(Tensor y, ctx.allocate(params.dtype(), shape));
     const int depth = int(indices.dim(indices.rank() - 1));
     const cuda::RowView rows{1, params.shape().elements(0, depth),
                              params.shape().elements(depth, params.rank())};

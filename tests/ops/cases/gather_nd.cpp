@@ -33,6 +33,13 @@ const AddCases slices_by_index([] {
       {.op = "GatherNd", .inputs = {x, i64({2}, {1, 1})}, .want = {f64({}, {5})}},
       {.op = "GatherNd", .inputs = {x, i64({0, 2}, {})}, .want = {f64({0}, {})}},
       {.op = "GatherNd", .inputs = {any({2, 0}), i64({1, 1}, {1})}, .want = {f64({1, 0}, {})}},
+      // Any number of slices of nothing.
+      {.op = "GatherNd",
+       .inputs = {any({0}), i64({std::int64_t{1} << 50, 0}, {})},
+       .want = {f64({std::int64_t{1} << 50, 0}, {})}},
+      {.op = "GatherNd",
+       .inputs = {any({std::int64_t{1} << 50, 0}), i64({std::int64_t{1} << 50, 0}, {})},
+       .error = "has more than 2^63 - 1 elements"},
       {.op = "GatherNd",
        .inputs = {strings({2}, {"a", "b"}), i64({1, 1}, {1})},
        .want = {strings({1}, {"b"})}},
