@@ -47,7 +47,7 @@ inline Status want_four_gates(const KernelContext& c, std::string_view op, int g
   for (int i : more_gates) fit = fit && c.input(i).shape() == g;
   for (int i : states) {
     const Shape& state = c.input(i).shape();
-    fit = fit && state.rank() == 2 && state[0] == g[0] && g[1] == 4 * state[1];
+    fit = fit && state.rank() == 2 && state[0] == g[0] && g[1] % 4 == 0 && state[1] == g[1] / 4;
   }
   if (fit) return ok_status();
   std::string message = std::string(op) + " wants four gates of each unit of its states, not";

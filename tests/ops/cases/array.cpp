@@ -247,6 +247,7 @@ const AddCases moves([] {
       {.op = "Transpose", .inputs = {x}, .attrs = {{"perm", ints({0, 0})}}, .error = "twice"},
       {.op = "Transpose", .inputs = {x}, .attrs = {{"perm", ints({0})}}, .error = "perm"},
       {.op = "Transpose", .inputs = {x}, .attrs = {{"perm", ints({0, 2})}}, .error = "axis"},
+      {.op = "Reverse", .inputs = {any({1, 0, std::int64_t{1} << 60, 4})}},
       {.op = "Reverse",
        .inputs = {x},
        .attrs = {{"axes", ints({1})}},
