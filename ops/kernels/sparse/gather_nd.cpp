@@ -106,8 +106,12 @@ class GatherNdOnGpu final : public cuda::DeviceKernel {
     const Tensor &params = ctx.input(0), &indices = ctx.input(1);
     TROUPE_TRY(PartialShape dims, slices_shape(params.shape(), indices.shape()));
     TROUPE_TRY(const Shape shape, Shape::make(dims.dims()));
-    TROUPE_TRY(Tensor numbers, slice_numbers(ctx, params.shape(), indices));
     TROUPE_TRY(Tensor y, ctx.allocate(params.dtype(), shape));
+    if (y.elements() == 0 && indices.elements() == 0) {  // of which there may be any number
+      ctx.set_output(0, std::move(y));
+      return ok_status();
+    }
+    TROUPE_TRY(Tensor numbers, slice_numbers(ctx, params.shape(), indices));
     const int depth = int(indices.dim(indices.rank() - 1));
     const cuda::RowView rows{1, params.shape().elements(0, depth),
                              params.shape().elements(depth, params.rank())};
