@@ -111,4 +111,13 @@ bool is_signed(DType d) {
   return (d >= DType::i8 && d <= DType::i64) || is_float(d) || is_complex(d);
 }
 
+bool can_hold(DType dtype, double value) {
+  if (!is_integer(dtype) && dtype != DType::bool_) return true;
+  const int bits =
+      dtype == DType::bool_ ? 1 : 8 * int(dtype_size(dtype)) - (is_signed(dtype) ? 1 : 0);
+  const double beyond = std::ldexp(1.0, bits);
+  return value == std::trunc(value) && value >= (is_signed(dtype) ? -beyond : 0.0) &&
+         value < beyond;
+}
+
 }  // namespace troupe

@@ -68,6 +68,9 @@ bool is_float(DType dtype);    // f32 f64 f16 bf16
 bool is_complex(DType dtype);  // c64 c128
 bool is_integer(DType dtype);  // i8..i64, u8..u64
 bool is_signed(DType dtype);   // integers i8..i64, floats, complex
+// Whether an element can be that number: an integer or a bool any whole number of its range, others
+// any at all, rounded.
+bool can_hold(DType dtype, double value);
 // The type of the parts of a complex number: f32 for c64, f64 for c128; invalid for any other.
 DType real_of(DType dtype);
 // The complex type with such parts: c64 for f32, c128 for f64; invalid for any other.

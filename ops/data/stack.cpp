@@ -1,7 +1,6 @@
 #include "ops/data/stack.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "core/tensor_blocks.hpp"
@@ -98,13 +97,6 @@ Expected<std::vector<Tensor>> stack(std::span<const Example> examples) {
 
 namespace {
 
-template <class T>
-bool holds(double value) {
-  if constexpr (std::is_floating_point_v<T>) return true;
-  return value == std::trunc(value) && value >= double(std::numeric_limits<T>::lowest()) &&
-         value < std::ldexp(1.0, std::numeric_limits<T>::digits);
-}
-
 // Calls `with` on a value of the C++ type of `dtype`; false for one that is not padded with
 // numbers.
 template <class With>
@@ -178,9 +170,9 @@ Status check_padding(std::span<const Padding> padding, const Signature& signatur
     TROUPE_TRY(PartialShape::merge(PartialShape::unknown_of_rank(padding[c].shape.rank()),
                                    signature[c].shape));
     // 0 is one in every dtype, also in those that numbers are not converted to here.
-    const bool held =
-        padding[c].value == 0 || dtype == DType::string ||
-        for_number(dtype, [&](auto type) { return holds<decltype(type)>(padding[c].value); });
+    const bool converted = for_number(dtype, [](auto) { return true; });
+    const bool held = padding[c].value == 0 || dtype == DType::string ||
+                      (converted && can_hold(dtype, padding[c].value));
     if (!held)
       return invalid_argument("component " + std::to_string(c) + " of " +
                               std::string(dtype_name(dtype)) + " cannot be padded with " +

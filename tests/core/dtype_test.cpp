@@ -171,3 +171,18 @@ TEST_CASE("each dtype is of one kind") {
   CHECK_FALSE(is_signed(DType::bool_));
   CHECK_FALSE(is_trainable(DType::i32));
 }
+
+TEST_CASE("integers and bools hold whole numbers of their range, others any") {
+  for (DType d : {DType::f16, DType::f32, DType::c64, DType::string}) CHECK(can_hold(d, 0.9));
+  CHECK(can_hold(DType::i8, -128));
+  CHECK_FALSE(can_hold(DType::i8, 128));
+  CHECK(can_hold(DType::u8, 255));
+  CHECK_FALSE(can_hold(DType::u8, -1));
+  CHECK(can_hold(DType::i64, -0x1p63));
+  CHECK_FALSE(can_hold(DType::i64, 0x1p63));
+  CHECK(can_hold(DType::u64, 0x1p63));
+  CHECK_FALSE(can_hold(DType::u64, 0x1p64));
+  CHECK(can_hold(DType::bool_, 1));
+  CHECK_FALSE(can_hold(DType::bool_, 2));
+  for (double no : {0.5, HUGE_VAL, -HUGE_VAL, std::nan("")}) CHECK_FALSE(can_hold(DType::i32, no));
+}

@@ -2,48 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
-#include <limits>
-
 namespace troupe {
 
-namespace {
-
-template <class T>
-bool has_number(double value) {
-  return value == std::trunc(value) && value >= double(std::numeric_limits<T>::lowest()) &&
-         value < std::ldexp(1.0, std::numeric_limits<T>::digits);
-}
-
-bool has_number(DType dtype, double value) {
-  switch (dtype) {
-    case DType::i8:
-      return has_number<std::int8_t>(value);
-    case DType::i16:
-      return has_number<std::int16_t>(value);
-    case DType::i32:
-      return has_number<std::int32_t>(value);
-    case DType::i64:
-      return has_number<std::int64_t>(value);
-    case DType::u8:
-      return has_number<std::uint8_t>(value);
-    case DType::u16:
-      return has_number<std::uint16_t>(value);
-    case DType::u32:
-      return has_number<std::uint32_t>(value);
-    case DType::u64:
-      return has_number<std::uint64_t>(value);
-    case DType::bool_:
-      return has_number<bool>(value);
-    default:
-      return true;
-  }
-}
-
-}  // namespace
-
 Status check_number(std::string_view name, double value, DType dtype) {
-  if (has_number(dtype, value)) return ok_status();
+  if (can_hold(dtype, value)) return ok_status();
   return invalid_argument(fmt::format("{} is {}, which is no {}", name, value, dtype_name(dtype)));
 }
 
