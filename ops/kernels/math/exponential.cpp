@@ -53,14 +53,6 @@ std::vector<Output> sigmoid_grad_grad(GradContext& c) {
           c.g.add("Mul", {c.dy[0], c.g.add("Mul", {c.x[0], slope})})};
 }
 
-OpDef gradient_of(std::string name, GradFn grad, std::string doc) {
-  OpDef def = float_function(std::move(name), grad, std::move(doc));
-  def.in = {"dy", "y"};
-  def.out = {"dx"};
-  def.shape = one_shape;
-  return def;
-}
-
 }  // namespace
 
 TROUPE_OPS(exponential) {
@@ -76,15 +68,15 @@ TROUPE_OPS(exponential) {
   r.add(with_complex(float_function("Tanh", tanh_grad, "y = tanh(x).")))
       .cpu(or_complex<elementwise<Tanh>>)
       .cuda(cuda::elementwise<formula::Tanh>);
-  r.add(with_complex(
-            gradient_of("TanhGrad", tanh_grad_grad, "dx = dy * (1 - y^2): the gradient of Tanh.")))
+  r.add(with_complex(float_gradient("TanhGrad", "y", tanh_grad_grad,
+                                    "dx = dy * (1 - y^2): the gradient of Tanh.")))
       .cpu(of_one_shape<or_complex<elementwise<formula::TanhGrad>>>)
       .cuda(cuda::elementwise<formula::TanhGrad, cuda::Shapes::equal>);
   r.add(float_function("Sigmoid", sigmoid_grad, "y = 1 / (1 + exp(-x))."))
       .cpu(elementwise<Sigmoid>)
       .cuda(cuda::elementwise<formula::Sigmoid>);
-  r.add(gradient_of("SigmoidGrad", sigmoid_grad_grad,
-                    "dx = dy * y * (1 - y): the gradient of Sigmoid."))
+  r.add(float_gradient("SigmoidGrad", "y", sigmoid_grad_grad,
+                       "dx = dy * y * (1 - y): the gradient of Sigmoid."))
       .cpu(of_one_shape<elementwise<formula::SigmoidGrad>>)
       .cuda(cuda::elementwise<formula::SigmoidGrad, cuda::Shapes::equal>);
 }

@@ -1,6 +1,7 @@
 // Functions of one element: signs, powers and roots, rounding, tests, exponentials, trigonometry.
 #include "ops/formulas/unary.hpp"
 #include "ops/cuda/elementwise.hpp"
+#include "ops/kernels/support/float_function.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/one_shape.hpp"
 #include "ops/kernels/support/packets.hpp"
@@ -103,17 +104,6 @@ OpDef unary(std::string name, std::string types, GradFn grad, std::string doc) {
           .elementwise = true,
           .doc = std::move(doc)};
 }
-// The gradient of `of` with respect to its input, in terms of dy and of x or y.
-OpDef unary_grad(std::string name, std::string in, GradFn grad, std::string doc) {
-  return {.name = std::move(name),
-          .in = {"dy", std::move(in)},
-          .out = {"dx"},
-          .types = kFloats,
-          .shape = one_shape,
-          .grad = grad,
-          .elementwise = true,
-          .doc = std::move(doc)};
-}
 
 }  // namespace
 
@@ -134,8 +124,8 @@ TROUPE_OPS(signs_and_roots) {
   r.add(unary("Reciprocal", kFloatsAndComplex, reciprocal_grad, "y = 1 / x."))
       .cpu(or_complex<elementwise<formula::Reciprocal>>)
       .cuda(cuda::elementwise<formula::Reciprocal>);
-  r.add(with_complex(unary_grad("ReciprocalGrad", "y", reciprocal_grad_grad,
-                                "dx = -dy * y^2: the gradient of Reciprocal.")))
+  r.add(with_complex(float_gradient("ReciprocalGrad", "y", reciprocal_grad_grad,
+                                    "dx = -dy * y^2: the gradient of Reciprocal.")))
       .cpu(of_one_shape<or_complex<elementwise<formula::ReciprocalGrad>>>)
       .cuda(cuda::elementwise<formula::ReciprocalGrad, cuda::Shapes::equal>);
   r.add(unary("Sqrt", kFloatsAndComplex, sqrt_grad,
@@ -143,14 +133,15 @@ TROUPE_OPS(signs_and_roots) {
               "negative. The gradient at 0 is inf."))
       .cpu(or_complex<elementwise<formula::Sqrt>>)
       .cuda(cuda::elementwise<formula::Sqrt>);
-  r.add(with_complex(
-            unary_grad("SqrtGrad", "y", sqrt_grad_grad, "dx = dy / (2 y): the gradient of Sqrt.")))
+  r.add(with_complex(float_gradient("SqrtGrad", "y", sqrt_grad_grad,
+                                    "dx = dy / (2 y): the gradient of Sqrt.")))
       .cpu(of_one_shape<or_complex<elementwise<formula::SqrtGrad>>>)
       .cuda(cuda::elementwise<formula::SqrtGrad, cuda::Shapes::equal>);
   r.add(unary("Rsqrt", kFloats, rsqrt_grad, "y = 1 / sqrt(x)."))
       .cpu(elementwise<formula::Rsqrt>)
       .cuda(cuda::elementwise<formula::Rsqrt>);
-  r.add(unary_grad("RsqrtGrad", "y", rsqrt_grad_grad, "dx = -dy * y^3 / 2: the gradient of Rsqrt."))
+  r.add(float_gradient("RsqrtGrad", "y", rsqrt_grad_grad,
+                       "dx = -dy * y^3 / 2: the gradient of Rsqrt."))
       .cpu(of_one_shape<elementwise<formula::RsqrtGrad>>)
       .cuda(cuda::elementwise<formula::RsqrtGrad, cuda::Shapes::equal>);
 }
@@ -203,8 +194,8 @@ TROUPE_OPS(transcendental) {
   r.add(unary("Erf", kFloats, erf_grad, "The error function."))
       .cpu(elementwise<Erf>)
       .cuda(cuda::elementwise<formula::Erf>);
-  r.add(unary_grad("ErfGrad", "x", erf_grad_grad,
-                   "dx = dy * 2 / sqrt(pi) * exp(-x^2): the gradient of Erf."))
+  r.add(float_gradient("ErfGrad", "x", erf_grad_grad,
+                       "dx = dy * 2 / sqrt(pi) * exp(-x^2): the gradient of Erf."))
       .cpu(of_one_shape<elementwise<ErfGrad>>)
       .cuda(cuda::elementwise<formula::ErfGrad, cuda::Shapes::equal>);
 }

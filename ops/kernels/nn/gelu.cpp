@@ -1,12 +1,11 @@
 // Gelu, exact and by tanh, and the gradients.
 #include "ops/formulas/gelu.hpp"
 
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "graph/gradient_through.hpp"
 #include "ops/cuda/elementwise.hpp"
+#include "ops/kernels/support/float_function.hpp"
 #include "ops/kernels/support/grad.hpp"
 #include "ops/kernels/support/one_shape.hpp"
 #include "ops/kernels/support/packets.hpp"
@@ -102,44 +101,27 @@ std::vector<Output> gelu_tanh_grad_grad(GradContext& c) {
   });
 }
 
-OpDef gelu_op(std::string name, GradFn grad, std::string doc) {
-  return {.name = std::move(name),
-          .in = {"x"},
-          .out = {"y"},
-          .types = kFloats,
-          .shape = same_shape,
-          .grad = grad,
-          .elementwise = true,
-          .doc = std::move(doc)};
-}
-OpDef gelu_grad_op(std::string name, GradFn grad, std::string doc) {
-  OpDef def = gelu_op(std::move(name), grad, std::move(doc));
-  def.in = {"dy", "x"};
-  def.out = {"dx"};
-  def.shape = one_shape;
-  return def;
-}
-
 }  // namespace
 
 TROUPE_OPS(gelu) {
-  r.add(gelu_op("Gelu", gelu_grad,
-                "y = x Phi(x), where Phi(x) is the part of normally distributed numbers below x "
-                "(Hendrycks and Gimpel, 2016)."))
+  r.add(float_function(
+            "Gelu", gelu_grad,
+            "y = x Phi(x), where Phi(x) is the part of normally distributed numbers below x "
+            "(Hendrycks and Gimpel, 2016)."))
       .cpu(elementwise<Gelu>)
       .cuda(cuda::elementwise<formula::Gelu>);
-  r.add(gelu_grad_op("GeluGrad", gelu_grad_grad,
-                     "dx = dy * (Phi(x) + x * phi(x)): the gradient of Gelu, where phi is the "
-                     "density of normally distributed numbers."))
+  r.add(float_gradient("GeluGrad", "x", gelu_grad_grad,
+                       "dx = dy * (Phi(x) + x * phi(x)): the gradient of Gelu, where phi is the "
+                       "density of normally distributed numbers."))
       .cpu(of_one_shape<elementwise<GeluGrad>>)
       .cuda(cuda::elementwise<formula::GeluGrad, cuda::Shapes::equal>);
-  r.add(gelu_op("GeluTanh", gelu_tanh_grad,
-                "y = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))): nearly Gelu "
-                "(Hendrycks and Gimpel, 2016)."))
+  r.add(float_function("GeluTanh", gelu_tanh_grad,
+                       "y = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))): nearly Gelu "
+                       "(Hendrycks and Gimpel, 2016)."))
       .cpu(elementwise<GeluTanh>)
       .cuda(cuda::elementwise<formula::GeluTanh>);
-  r.add(gelu_grad_op("GeluTanhGrad", gelu_tanh_grad_grad,
-                     "dx = dy times the slope of GeluTanh at x."))
+  r.add(float_gradient("GeluTanhGrad", "x", gelu_tanh_grad_grad,
+                       "dx = dy times the slope of GeluTanh at x."))
       .cpu(of_one_shape<elementwise<GeluTanhGrad>>)
       .cuda(cuda::elementwise<formula::GeluTanhGrad, cuda::Shapes::equal>);
 }

@@ -135,24 +135,11 @@ std::vector<Output> selu_grad_grad(GradContext& c) {
 // F and G for CPUs, and the same formulas for GPUs.
 template <class F, class G, class GpuF, class GpuG>
 void add_pair(OpTable& r, std::string name, GradFn grad, GradFn grad_grad, std::string doc) {
-  r.add({.name = name,
-         .in = {"x"},
-         .out = {"y"},
-         .types = kFloats,
-         .shape = same_shape,
-         .grad = grad,
-         .elementwise = true,
-         .doc = std::move(doc)})
+  r.add(float_function(name, grad, std::move(doc)))
       .cpu(elementwise<F>)
       .cuda(cuda::elementwise<GpuF>);
-  r.add({.name = name + "Grad",
-         .in = {"dy", "y"},
-         .out = {"dx"},
-         .types = kFloats,
-         .shape = one_shape,
-         .grad = grad_grad,
-         .elementwise = true,
-         .doc = "The gradient of " + name + ", given its output y."})
+  r.add(float_gradient(name + "Grad", "y", grad_grad,
+                       "The gradient of " + name + ", given its output y."))
       .cpu(through_float_function<Backward<G>>)
       .cuda(cuda::elementwise<GpuG, cuda::Shapes::equal>);
 }
@@ -204,11 +191,7 @@ TROUPE_OPS(selu) {
                               "y = 1.0507 x if x > 0, else 1.0507 * 1.6733 (e^x - 1) (Klambauer "
                               "et al., 2017).");
   r.add(std::move(selu)).cpu(elementwise<Selu>).cuda(cuda::elementwise<formula::Selu>);
-  OpDef grad = float_function("SeluGrad", selu_grad_grad, "The gradient of Selu, given its input.");
-  grad.in = {"dy", "x"};
-  grad.out = {"dx"};
-  grad.shape = one_shape;
-  r.add(std::move(grad))
+  r.add(float_gradient("SeluGrad", "x", selu_grad_grad, "The gradient of Selu, given its input."))
       .cpu(of_one_shape<elementwise<SeluGrad>>)
       .cuda(cuda::elementwise<formula::SeluGrad, cuda::Shapes::equal>);
 }
