@@ -31,6 +31,14 @@ void subtract_row(T* to, const T* from, T factor, std::int64_t n) {
   for (std::int64_t j = 0; j < n; ++j) to[j] -= factor * from[j];
 }
 
+// to = from transposed, which has so many rows and columns.
+template <class T>
+void turn(const T* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns, T* to,
+          std::int64_t to_stride) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) to[j * to_stride + i] = from[i * from_stride + j];
+}
+
 // Row by row from the side where one unknown stands alone.
 template <class T>
 void solve_block(const Triangle<T>& a, T* b, std::int64_t columns, std::int64_t stride) {
@@ -57,13 +65,9 @@ Expected<bool> cholesky_in_place(T* a, std::int64_t n, std::int64_t stride) {
     if (!positive) return false;
     // below = below L^-T: a row of it solves L x = the row.
     std::vector<T> turned(std::size_t(h * rest));
-    for (std::int64_t i = 0; i < rest; ++i)
-      for (std::int64_t j = 0; j < h; ++j)
-        turned[std::size_t(j * rest + i)] = below[i * stride + j];
+    turn(below, stride, rest, h, turned.data(), rest);
     TROUPE_TRY(solve_triangle<T>({.data = a, .n = h, .stride = stride}, turned.data(), rest, rest));
-    for (std::int64_t i = 0; i < rest; ++i)
-      for (std::int64_t j = 0; j < h; ++j)
-        below[i * stride + j] = turned[std::size_t(j * rest + i)];
+    turn(turned.data(), rest, h, rest, below, stride);
     TROUPE_TRY(subtract_product<T>(rest, rest, h, {below, stride, false}, {below, stride, true},
                                    {corner, stride}));
     return cholesky_in_place(corner, rest, stride);
@@ -96,9 +100,7 @@ void lu_few_columns(T* a, std::int64_t n, std::int64_t first, std::int64_t last,
   const std::int64_t width = last - first, height = n - first;
   std::vector<T> columns(std::size_t(width * height));
   T* const corner = a + first * n + first;
-  for (std::int64_t i = 0; i < height; ++i)
-    for (std::int64_t j = 0; j < width; ++j)
-      columns[std::size_t(j * height + i)] = corner[i * n + j];
+  turn(corner, n, height, width, columns.data(), height);
   for (std::int64_t j = 0; j < width; ++j) {
     T* const column = columns.data() + j * height;
     const std::int64_t best = j + largest(column + j, height - j);
@@ -116,9 +118,7 @@ void lu_few_columns(T* a, std::int64_t n, std::int64_t first, std::int64_t last,
     for (T* other = column + height; other != columns.data() + width * height; other += height)
       subtract_row(other + j + 1, column + j + 1, other[j], below);
   }
-  for (std::int64_t i = 0; i < height; ++i)
-    for (std::int64_t j = 0; j < width; ++j)
-      corner[i * n + j] = columns[std::size_t(j * height + i)];
+  turn(columns.data(), height, width, height, corner, n);
 }
 
 // Columns [first, last) from row `first` on. Rows are exchanged in these columns alone, and later
