@@ -23,11 +23,9 @@ struct Reverse final : Kernel {
     const Shape& shape = ctx.input(0).shape();
     TROUPE_TRY(auto flipped, axis_set(axes, shape.rank()));
     Strides strides = strides_of(shape);
-    // Without elements, the offset of the last one may be beyond all numbers.
-    const bool empty = shape.elements() == 0;
     std::int64_t offset = 0;
     for (std::size_t i = 0; i < flipped.size(); ++i) {
-      if (!flipped[i] || empty) continue;
+      if (!flipped[i]) continue;
       offset += strides[i] * std::max<std::int64_t>(0, shape.dim(int(i)) - 1);
       strides[i] = -strides[i];
     }

@@ -39,8 +39,10 @@ Status view_copy(KernelContext& ctx, const Shape& shape, const Strides& strides,
                  std::int64_t offset) {
   const Tensor& x = ctx.input(0);
   TROUPE_TRY(Tensor y, ctx.allocate(x.dtype(), shape));
-  TROUPE_TRY(copy_strided(ctx, x.dtype(), shape, Moves(x.dtype()).at(x.raw(), offset), strides,
-                          y.mutable_raw(), strides_of(shape)));
+  // Without elements, an offset in bytes may be beyond all numbers.
+  if (y.elements() != 0)
+    TROUPE_TRY(copy_strided(ctx, x.dtype(), shape, Moves(x.dtype()).at(x.raw(), offset), strides,
+                            y.mutable_raw(), strides_of(shape)));
   ctx.set_output(0, std::move(y));
   return ok_status();
 }
@@ -49,8 +51,9 @@ Status place(KernelContext& ctx, const Shape& shape, std::int64_t offset, double
   const Tensor& x = ctx.input(0);
   TROUPE_TRY(Tensor y, ctx.allocate(x.dtype(), shape));
   TROUPE_TRY(fill_with(ctx, value, y));
-  TROUPE_TRY(copy_strided(ctx, x.dtype(), x.shape(), x.raw(), strides_of(x.shape()),
-                          Moves(x.dtype()).at(y.mutable_raw(), offset), strides_of(shape)));
+  if (x.elements() != 0)
+    TROUPE_TRY(copy_strided(ctx, x.dtype(), x.shape(), x.raw(), strides_of(x.shape()),
+                            Moves(x.dtype()).at(y.mutable_raw(), offset), strides_of(shape)));
   ctx.set_output(0, std::move(y));
   return ok_status();
 }
