@@ -210,6 +210,15 @@ class GroupLanes {
     }
   }
 
+  // Measures all of an image, and takes that.
+  void take_image(const T* x) {
+    parts_.resize(std::size_t(s_.groups)), moments_.resize(std::size_t(s_.groups));
+    read(x, s_.positions);
+    measure(parts_.data());
+    finish(parts_.data(), x, moments_.data());
+    take(moments_.data());
+  }
+
   // The parameter of each lane's channel.
   std::vector<C> of_channels(const T* parameter) const {
     std::vector<C> lanes;
@@ -324,6 +333,8 @@ class GroupLanes {
   WideRow<T> row_, slope_row_;
   const C *x_ = nullptr, *dy_ = nullptr;
   std::vector<C> by_, mean_, inverse_, first_, second_;
+  std::vector<GroupPart<C>> parts_;  // of an image, by group
+  std::vector<Moments<C>> moments_;
 };
 
 // The moments of all groups of all images, of which each is several blocks (Chan, Golub and
@@ -395,14 +406,9 @@ class GroupNorm final : public Kernel {
       GroupLanes<T> lanes(s, epsilon_);
       const std::vector<C> scale = lanes.of_channels(c.input(1).data<T>());
       const std::vector<C> offset = lanes.of_channels(c.input(2).data<T>());
-      std::vector<GroupPart<C>> parts(std::size_t(s.groups));
-      std::vector<Moments<C>> moments(std::size_t(s.groups));
       for (std::int64_t i = chunks[k].begin; i < chunks[k].end; ++i) {
         const std::int64_t at = i * s.of_image();
-        lanes.read(x + at, s.positions);
-        lanes.measure(parts.data());
-        lanes.finish(parts.data(), x + at, moments.data());
-        lanes.take(moments.data());
+        lanes.take_image(x + at);
         lanes.normalise(scale.data(), offset.data(), y + at);
       }
     });
@@ -469,15 +475,10 @@ class GroupNormGrad final : public Kernel {
     return column_sums<C>(c, s.images, s.of_image(), width, sums, [&](Range images, C* total) {
       GroupLanes<T> lanes(s, epsilon_);
       const std::vector<C> scale = lanes.of_channels(c.input(2).data<T>());
-      std::vector<GroupPart<C>> parts(std::size_t(s.groups));
-      std::vector<Moments<C>> moments(std::size_t(s.groups));
       std::vector<C> of_image(std::size_t(width), C(0));
       for (std::int64_t i = images.begin; i < images.end; ++i) {
         const std::int64_t at = i * s.of_image();
-        lanes.read(x + at, s.positions);
-        lanes.measure(parts.data());
-        lanes.finish(parts.data(), x + at, moments.data());
-        lanes.take(moments.data());
+        lanes.take_image(x + at);
         std::fill(of_image.begin(), of_image.end(), C(0));
         lanes.read_slopes(dy + at);
         lanes.add_slopes(of_image.data());
