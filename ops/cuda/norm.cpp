@@ -69,6 +69,28 @@ class Norm : public DeviceKernel {
     return sum_columns(ctx, functions_[join], offsets, args.doffset, count, args.n);
   }
 
+  // The gradient by functions 0 to 3: moments of so many groups of elements, sums of columns, dx,
+  // and what joins sums. Input 0 is dy.
+  template <class Args>
+  Status gradient(KernelContext& ctx, std::int64_t groups, Args args) const {
+    TROUPE_TRY(want_like(ctx, 0, 1));
+    TROUPE_TRY(Tensor dscale, row(ctx, args.n));
+    TROUPE_TRY(Tensor doffset, row(ctx, args.n));
+    TROUPE_TRY(Tensor moments, ctx.allocate(sum_type(dtype_), Shape{groups, device::kMoments}));
+    TROUPE_TRY(Tensor dx, ctx.reuse_or_allocate(0, dtype_, ctx.input(1).shape()));
+    args.dy = ctx.input(0).raw(), args.moments = moments.mutable_raw(), args.y = dx.mutable_raw();
+    args.dscale = dscale.mutable_raw(), args.doffset = doffset.mutable_raw();
+    const bool empty = dx.elements() == 0;
+    if (!empty) TROUPE_TRY(launch(ctx, functions_[0], block_for_each(groups), &args));
+    // Before dx is written, which may be dy.
+    TROUPE_TRY(add_columns(ctx, 1, 3, args));
+    if (!empty) TROUPE_TRY(launch(ctx, functions_[2], block_for_each(groups), &args));
+    ctx.set_output(0, std::move(dx));
+    ctx.set_output(1, std::move(dscale));
+    ctx.set_output(2, std::move(doffset));
+    return ok_status();
+  }
+
   const DType dtype_;
   std::vector<GpuFunction> functions_;
 };
@@ -104,24 +126,10 @@ class LayerNormGrad final : public Norm {
   }
   Status compute(KernelContext& ctx) override {
     TROUPE_TRY(const Rows size, rows_of(ctx, 1, 2, 2));
-    TROUPE_TRY(want_like(ctx, 0, 1));
-    TROUPE_TRY(Tensor dscale, row(ctx, size.n));
-    TROUPE_TRY(Tensor doffset, row(ctx, size.n));
-    TROUPE_TRY(Tensor moments, ctx.allocate(sum_type(dtype_), Shape{size.rows, device::kMoments}));
-    TROUPE_TRY(Tensor dx, ctx.reuse_or_allocate(0, dtype_, ctx.input(1).shape()));
     device::LayerNormArgs args{};
-    args.dy = ctx.input(0).raw(), args.x = ctx.input(1).raw(), args.scale = ctx.input(2).raw();
-    args.moments = moments.mutable_raw(), args.y = dx.mutable_raw();
-    args.dscale = dscale.mutable_raw(), args.doffset = doffset.mutable_raw();
+    args.x = ctx.input(1).raw(), args.scale = ctx.input(2).raw();
     args.rows = size.rows, args.n = size.n, args.epsilon = epsilon_;
-    if (size.rows != 0) TROUPE_TRY(launch(ctx, functions_[0], block_for_each(size.rows), &args));
-    // Before dx is written, which may be dy.
-    TROUPE_TRY(add_columns(ctx, 1, 3, args));
-    if (size.rows != 0) TROUPE_TRY(launch(ctx, functions_[2], block_for_each(size.rows), &args));
-    ctx.set_output(0, std::move(dx));
-    ctx.set_output(1, std::move(dscale));
-    ctx.set_output(2, std::move(doffset));
-    return ok_status();
+    return gradient(ctx, size.rows, args);
   }
 
  private:
@@ -154,9 +162,6 @@ class OfGroups : public Norm {
     args.groups = groups_, args.in_group = size.n / groups_;
     return args;
   }
-  static Grid grid_of_groups(const device::GroupNormArgs& args) {
-    return block_for_each(args.images * args.groups);
-  }
 
  private:
   const std::int64_t groups_;
@@ -172,7 +177,8 @@ class GroupNorm final : public OfGroups {
     TROUPE_TRY(device::GroupNormArgs args, args_of(ctx, 0, 2));
     TROUPE_TRY(Tensor y, ctx.reuse_or_allocate(0, dtype_, ctx.input(0).shape()));
     args.offset = ctx.input(2).raw(), args.y = y.mutable_raw();
-    if (y.elements() != 0) TROUPE_TRY(launch(ctx, functions_[0], grid_of_groups(args), &args));
+    if (y.elements() != 0)
+      TROUPE_TRY(launch(ctx, functions_[0], block_for_each(args.images * args.groups), &args));
     ctx.set_output(0, std::move(y));
     return ok_status();
   }
@@ -185,24 +191,8 @@ class GroupNormGrad final : public OfGroups {
     functions_.push_back(sum_of_columns(dtype_));
   }
   Status compute(KernelContext& ctx) override {
-    TROUPE_TRY(device::GroupNormArgs args, args_of(ctx, 1, 2));
-    TROUPE_TRY(want_like(ctx, 0, 1));
-    TROUPE_TRY(Tensor dscale, row(ctx, args.n));
-    TROUPE_TRY(Tensor doffset, row(ctx, args.n));
-    TROUPE_TRY(Tensor moments,
-               ctx.allocate(sum_type(dtype_), Shape{args.images * args.groups, device::kMoments}));
-    TROUPE_TRY(Tensor dx, ctx.reuse_or_allocate(0, dtype_, ctx.input(1).shape()));
-    args.dy = ctx.input(0).raw(), args.moments = moments.mutable_raw(), args.y = dx.mutable_raw();
-    args.dscale = dscale.mutable_raw(), args.doffset = doffset.mutable_raw();
-    const bool empty = dx.elements() == 0;
-    if (!empty) TROUPE_TRY(launch(ctx, functions_[0], grid_of_groups(args), &args));
-    // Before dx is written, which may be dy.
-    TROUPE_TRY(add_columns(ctx, 1, 3, args));
-    if (!empty) TROUPE_TRY(launch(ctx, functions_[2], grid_of_groups(args), &args));
-    ctx.set_output(0, std::move(dx));
-    ctx.set_output(1, std::move(dscale));
-    ctx.set_output(2, std::move(doffset));
-    return ok_status();
+    TROUPE_TRY(const device::GroupNormArgs args, args_of(ctx, 1, 2));
+    return gradient(ctx, args.images * args.groups, args);
   }
 };
 

@@ -176,21 +176,10 @@ struct LayerNormArgs {
   Parts parts = {};  // of rows; of several, `sums` are [2, parts, n]: those of scales and offsets
   void* sums = nullptr;
 };
-// x is [images, positions, channels], where n channels are `groups` of `in_group` each.
-struct GroupNormArgs {
-  const void* x;
-  const void* dy;
-  const void* scale;
-  const void* offset;
-  void* moments;
-  void* y;  // or dx
-  void* dscale;
-  void* doffset;
+// x is [images, positions, channels]: so many rows of n channels, which are `groups` of `in_group`
+// each.
+struct GroupNormArgs : LayerNormArgs {
   std::int64_t images, positions, groups, in_group;
-  std::int64_t rows, n;  // of columns: images * positions of so many channels
-  double epsilon;
-  Parts parts = {};  // of rows; of several, `sums` are [2, parts, n]: those of scales and offsets
-  void* sums = nullptr;
 };
 struct BatchNormArgs {
   const void* x;

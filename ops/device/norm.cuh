@@ -92,44 +92,44 @@ struct Moments {
   }
 };
 
-// --- rows ---
+// --- rows and groups ---
 
-// By the threads of a block.
-template <class T>
-__device__ inline Moments<Compute<T>> moments_of_row(const T* x, const LayerNormArgs& a) {
-  using C = Compute<T>;
-  return Moments<C>::template of<OfRow>(a.n, threadIdx.x, blockDim.x, C(a.epsilon),
-                                        [=](std::int64_t i) { return load(x[i]); });
-}
-
-template <class T>
-struct LayerNorm {
-  using Args = LayerNormArgs;
-  __device__ static void run(const Args& a) {
-    for (std::int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
-      const T* x = static_cast<const T*>(a.x) + row * a.n;
-      T* y = static_cast<T*>(a.y) + row * a.n;
-      const auto m = moments_of_row(x, a);
-      for (std::int64_t i = threadIdx.x; i < a.n; i += blockDim.x)
-        y[i] = Store<T>::of(m.normal(load(x[i])) * load(static_cast<const T*>(a.scale)[i]) +
-                            load(static_cast<const T*>(a.offset)[i]));
-    }
-  }
+// Where an element is, and which of the scales and offsets is its own.
+struct NormPlace {
+  std::int64_t at, parameter;
 };
-
-// The moments of each row.
-template <class T>
-struct LayerNormMoments {
-  using Args = LayerNormArgs;
-  using C = Compute<T>;
-  __device__ static void run(const Args& a) {
-    for (std::int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
-      const T* x = static_cast<const T*>(a.x) + row * a.n;
-      const auto m = moments_of_row(x, a);
-      if (threadIdx.x != 0) continue;
-      C* to = static_cast<C*>(a.moments) + row * kMoments;
-      to[0] = m.by, to[1] = m.mean, to[2] = m.inverse;
-    }
+// Row `row` of n elements.
+struct RowOf {
+  std::int64_t begin;
+  __device__ RowOf(const LayerNormArgs& a, std::int64_t row) : begin(row * a.n) {}
+  __device__ static std::int64_t count(const LayerNormArgs& a) { return a.rows; }
+  __device__ static std::int64_t size(const LayerNormArgs& a) { return a.n; }
+  // That of an element of row `row`, in column `column`.
+  __device__ static std::int64_t of(const LayerNormArgs&, std::int64_t row, std::int64_t) {
+    return row;
+  }
+  __device__ NormPlace operator()(std::int64_t i) const { return {begin + i, i}; }
+};
+// Row `row`: a group of an image, whose elements lie in parts, one at each position.
+struct GroupOf {
+  std::int64_t begin, channel, in_group, channels;
+  __device__ GroupOf(const GroupNormArgs& a, std::int64_t row)
+      : begin(row / a.groups * a.positions * a.n),
+        channel(row % a.groups * a.in_group),
+        in_group(a.in_group),
+        channels(a.n) {}
+  __device__ static std::int64_t count(const GroupNormArgs& a) { return a.images * a.groups; }
+  __device__ static std::int64_t size(const GroupNormArgs& a) { return a.positions * a.in_group; }
+  __device__ static std::int64_t of(const GroupNormArgs& a, std::int64_t row, std::int64_t column) {
+    return row / a.positions * a.groups + column / a.in_group;
+  }
+  __device__ NormPlace operator()(std::int64_t i) const {
+    // 32 bits are divided several times as fast.
+    const std::int64_t position = i >> 32 == 0 && in_group >> 32 == 0
+                                      ? std::int64_t(std::uint32_t(i) / std::uint32_t(in_group))
+                                      : i / in_group;
+    const std::int64_t of = channel + (i - position * in_group);
+    return {begin + position * channels + of, of};
   }
 };
 
@@ -152,133 +152,52 @@ __device__ inline void put_sums(const Args& a, std::int64_t part, std::int64_t c
   }
 }
 
-// dscale = sum of dy h, doffset = sum of dy: a block for a part of each 32 columns.
-template <class T>
-struct LayerNormSums {
-  using Args = LayerNormArgs;
-  using C = Compute<T>;
-  __device__ static void run(const Args& a) {
-    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
-    const int warps = int(blockDim.x) / 32;
-    const std::int64_t strips = (a.n + 31) / 32;
-    for (std::int64_t block = blockIdx.x; block < a.parts.count * strips; block += gridDim.x) {
-      const std::int64_t column = block % strips * 32 + lane;
-      const PartOf part = PartOf::of(a.parts, block / strips, a.rows);
-      C scale = C(0), offset = C(0);
-      if (column < a.n) {
-#pragma unroll 4  // so many loads are on their way at a time
-        for (std::int64_t row = part.begin + warp; row < part.end; row += warps) {
-          const std::int64_t at = row * a.n + column;
-          const C dy = load(static_cast<const T*>(a.dy)[at]);
-          offset += dy;
-          scale += dy * moments_of<C>(a.moments, row).normal(load(static_cast<const T*>(a.x)[at]));
-        }
-      }
-      scale = column_all<formula::SumOf>(scale);
-      offset = column_all<formula::SumOf>(offset);
-      if (warp == 0 && column < a.n) put_sums<T>(a, block / strips, column, scale, offset);
-    }
-  }
-};
-
-// With g = dy scale and means over the row: dx = (g - mean(g) - h mean(g h)) inv_std. dx may be the
-// memory of dy.
-template <class T>
-struct LayerNormGrad {
-  using Args = LayerNormArgs;
-  using C = Compute<T>;
-  __device__ static void run(const Args& a) {
-    for (std::int64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
-      const T *x = static_cast<const T*>(a.x) + row * a.n, *scale = static_cast<const T*>(a.scale);
-      const T* dy = static_cast<const T*>(a.dy) + row * a.n;
-      const auto m = moments_of<C>(a.moments, row);
-      C mean = C(0), along = C(0);
-      for (std::int64_t i = threadIdx.x; i < a.n; i += blockDim.x) {
-        const C slope = load(dy[i]) * load(scale[i]);
-        mean += slope;
-        along += slope * m.normal(load(x[i]));
-      }
-      mean = block_all<formula::SumOf>(mean) / C(a.n);
-      along = block_all<formula::SumOf>(along) / C(a.n);
-      T* dx = static_cast<T*>(a.y) + row * a.n;
-      for (std::int64_t i = threadIdx.x; i < a.n; i += blockDim.x) {
-        const C h = m.normal(load(x[i]));
-        dx[i] = Store<T>::of((load(dy[i]) * load(scale[i]) - mean - h * along) * m.inverse * m.by);
-      }
-    }
-  }
-};
-
-// --- groups ---
-
-// Row `row`: a group of an image, whose elements lie in parts, one at each position.
-struct GroupOf {
-  std::int64_t begin, channel, in_group, channels;
-  __device__ GroupOf(const GroupNormArgs& a, std::int64_t row)
-      : begin(row / a.groups * a.positions * a.n),
-        channel(row % a.groups * a.in_group),
-        in_group(a.in_group),
-        channels(a.n) {}
-  struct Place {
-    std::int64_t at, channel;
-  };
-  __device__ Place operator()(std::int64_t i) const {
-    // 32 bits are divided several times as fast.
-    const std::int64_t position = i >> 32 == 0 && in_group >> 32 == 0
-                                      ? std::int64_t(std::uint32_t(i) / std::uint32_t(in_group))
-                                      : i / in_group;
-    const std::int64_t of = channel + (i - position * in_group);
-    return {begin + position * channels + of, of};
-  }
-};
-
 // By the threads of a block.
-template <class T>
-__device__ inline Moments<Compute<T>> moments_of_group(const GroupOf& group,
-                                                       const GroupNormArgs& a) {
+template <class T, class Of, class A>
+__device__ inline Moments<Compute<T>> measured(const Of& row, const A& a) {
   using C = Compute<T>;
   const T* x = static_cast<const T*>(a.x);
-  return Moments<C>::template of<OfRow>(a.positions * a.in_group, threadIdx.x, blockDim.x,
-                                        C(a.epsilon),
-                                        [=](std::int64_t i) { return load(x[group(i).at]); });
+  return Moments<C>::template of<OfRow>(Of::size(a), threadIdx.x, blockDim.x, C(a.epsilon),
+                                        [=](std::int64_t i) { return load(x[row(i).at]); });
 }
 
-template <class T>
-struct GroupNorm {
-  using Args = GroupNormArgs;
+template <class T, class Of, class A>
+struct NormOf {
+  using Args = A;
   __device__ static void run(const Args& a) {
-    for (std::int64_t row = blockIdx.x; row < a.images * a.groups; row += gridDim.x) {
-      const GroupOf group(a, row);
-      const auto m = moments_of_group<T>(group, a);
-      for (std::int64_t i = threadIdx.x; i < a.positions * a.in_group; i += blockDim.x) {
-        const auto [at, channel] = group(i);
-        static_cast<T*>(a.y)[at] = Store<T>::of(m.normal(load(static_cast<const T*>(a.x)[at])) *
-                                                    load(static_cast<const T*>(a.scale)[channel]) +
-                                                load(static_cast<const T*>(a.offset)[channel]));
+    for (std::int64_t k = blockIdx.x; k < Of::count(a); k += gridDim.x) {
+      const Of row(a, k);
+      const auto m = measured<T>(row, a);
+      for (std::int64_t i = threadIdx.x; i < Of::size(a); i += blockDim.x) {
+        const auto [at, parameter] = row(i);
+        static_cast<T*>(a.y)[at] =
+            Store<T>::of(m.normal(load(static_cast<const T*>(a.x)[at])) *
+                             load(static_cast<const T*>(a.scale)[parameter]) +
+                         load(static_cast<const T*>(a.offset)[parameter]));
       }
     }
   }
 };
 
-// The moments of each group.
-template <class T>
-struct GroupNormMoments {
-  using Args = GroupNormArgs;
+// The moments of each row.
+template <class T, class Of, class A>
+struct NormMoments {
+  using Args = A;
   using C = Compute<T>;
   __device__ static void run(const Args& a) {
-    for (std::int64_t row = blockIdx.x; row < a.images * a.groups; row += gridDim.x) {
-      const auto m = moments_of_group<T>(GroupOf(a, row), a);
+    for (std::int64_t k = blockIdx.x; k < Of::count(a); k += gridDim.x) {
+      const auto m = measured<T>(Of(a, k), a);
       if (threadIdx.x != 0) continue;
-      C* to = static_cast<C*>(a.moments) + row * kMoments;
+      C* to = static_cast<C*>(a.moments) + k * kMoments;
       to[0] = m.by, to[1] = m.mean, to[2] = m.inverse;
     }
   }
 };
 
-// dscale = sum of dy h, doffset = sum of dy: a block for a part of each 32 channels.
-template <class T>
-struct GroupNormSums {
-  using Args = GroupNormArgs;
+// dscale = sum of dy h, doffset = sum of dy: a block for a part of each 32 columns.
+template <class T, class Of, class A>
+struct NormSums {
+  using Args = A;
   using C = Compute<T>;
   __device__ static void run(const Args& a) {
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
@@ -289,12 +208,11 @@ struct GroupNormSums {
       const PartOf part = PartOf::of(a.parts, block / strips, a.rows);
       C scale = C(0), offset = C(0);
       if (column < a.n) {
-        const std::int64_t group = column / a.in_group;
 #pragma unroll 4  // so many loads are on their way at a time
         for (std::int64_t row = part.begin + warp; row < part.end; row += warps) {
           const std::int64_t at = row * a.n + column;
           const C dy = load(static_cast<const T*>(a.dy)[at]);
-          const auto m = moments_of<C>(a.moments, row / a.positions * a.groups + group);
+          const auto m = moments_of<C>(a.moments, Of::of(a, row, column));
           offset += dy;
           scale += dy * m.normal(load(static_cast<const T*>(a.x)[at]));
         }
@@ -306,35 +224,54 @@ struct GroupNormSums {
   }
 };
 
-// As LayerNormGrad, of groups. dx may be the memory of dy.
-template <class T>
-struct GroupNormGrad {
-  using Args = GroupNormArgs;
+// With g = dy scale and means over the row: dx = (g - mean(g) - h mean(g h)) inv_std. dx may be the
+// memory of dy.
+template <class T, class Of, class A>
+struct NormGrad {
+  using Args = A;
   using C = Compute<T>;
   __device__ static void run(const Args& a) {
     const T *x = static_cast<const T*>(a.x), *dy = static_cast<const T*>(a.dy);
     const T* scale = static_cast<const T*>(a.scale);
-    const std::int64_t n = a.positions * a.in_group;
-    for (std::int64_t row = blockIdx.x; row < a.images * a.groups; row += gridDim.x) {
-      const GroupOf group(a, row);
-      const auto m = moments_of<C>(a.moments, row);
+    const std::int64_t n = Of::size(a);
+    for (std::int64_t k = blockIdx.x; k < Of::count(a); k += gridDim.x) {
+      const Of row(a, k);
+      const auto m = moments_of<C>(a.moments, k);
       C mean = C(0), along = C(0);
       for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-        const auto [at, channel] = group(i);
-        const C slope = load(dy[at]) * load(scale[channel]);
+        const auto [at, parameter] = row(i);
+        const C slope = load(dy[at]) * load(scale[parameter]);
         mean += slope;
         along += slope * m.normal(load(x[at]));
       }
       mean = block_all<formula::SumOf>(mean) / C(n);
       along = block_all<formula::SumOf>(along) / C(n);
       for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-        const auto [at, channel] = group(i);
-        const C h = m.normal(load(x[at])), slope = load(dy[at]) * load(scale[channel]);
+        const auto [at, parameter] = row(i);
+        const C h = m.normal(load(x[at])), slope = load(dy[at]) * load(scale[parameter]);
         static_cast<T*>(a.y)[at] = Store<T>::of((slope - mean - h * along) * m.inverse * m.by);
       }
     }
   }
 };
+
+template <class T>
+struct LayerNorm : NormOf<T, RowOf, LayerNormArgs> {};
+template <class T>
+struct LayerNormMoments : NormMoments<T, RowOf, LayerNormArgs> {};
+template <class T>
+struct LayerNormSums : NormSums<T, RowOf, LayerNormArgs> {};
+template <class T>
+struct LayerNormGrad : NormGrad<T, RowOf, LayerNormArgs> {};
+
+template <class T>
+struct GroupNorm : NormOf<T, GroupOf, GroupNormArgs> {};
+template <class T>
+struct GroupNormMoments : NormMoments<T, GroupOf, GroupNormArgs> {};
+template <class T>
+struct GroupNormSums : NormSums<T, GroupOf, GroupNormArgs> {};
+template <class T>
+struct GroupNormGrad : NormGrad<T, GroupOf, GroupNormArgs> {};
 
 // --- channels ---
 
