@@ -78,19 +78,27 @@ Status gather_nd_shape(InferenceContext& c) {
   c.set(0, std::move(shape));
   return ok_status();
 }
+Expected<Tensor> room_for_slices(const KernelContext& ctx, const Tensor& params,
+                                 const Tensor& indices) {
+  TROUPE_TRY(const PartialShape dims, slices_shape(params.shape(), indices.shape()));
+  TROUPE_TRY(const Shape shape, Shape::make(dims.dims()));
+  return ctx.allocate(params.dtype(), shape);
+}
+// Where neither indices nor slices have elements, there may be any number of them, and nothing is
+// looked up.
+bool names_none(const Tensor& indices, const Tensor& slices) {
+  return indices.elements() == 0 && slices.elements() == 0;
+}
 Status gather_nd(KernelContext& ctx) {
   const Tensor &params = ctx.input(0), &indices = ctx.input(1);
-  TROUPE_TRY(PartialShape dims, slices_shape(params.shape(), indices.shape()));
-  TROUPE_TRY(const Shape shape, Shape::make(dims.dims()));
-  TROUPE_TRY(Tensor y, ctx.allocate(params.dtype(), shape));
+  TROUPE_TRY(Tensor y, room_for_slices(ctx, params, indices));
   const std::int64_t row =
       params.shape().elements(int(indices.dim(indices.rank() - 1)), params.rank());
   const Moves moves(params.dtype());
   const void* from = params.raw();
   void* to = y.mutable_raw();
   const bool some = y.elements() != 0;
-  // Where neither indices nor slices have elements, there may be any number of them.
-  if (some || indices.elements() != 0)
+  if (!names_none(indices, y))
     TROUPE_TRY(
         for_slices(ctx, params.shape(), indices, row, [=](std::int64_t k, std::int64_t number) {
           if (some) moves.copy(moves.at(from, number * row), row, moves.at(to, k * row));
@@ -104,10 +112,8 @@ class GatherNdOnGpu final : public cuda::DeviceKernel {
   std::span<cuda::GpuFunction> functions() override { return take_.functions(); }
   Status compute(KernelContext& ctx) override {
     const Tensor &params = ctx.input(0), &indices = ctx.input(1);
-    TROUPE_TRY(PartialShape dims, slices_shape(params.shape(), indices.shape()));
-    TROUPE_TRY(const Shape shape, Shape::make(dims.dims()));
-    TROUPE_TRY(Tensor y, ctx.allocate(params.dtype(), shape));
-    if (y.elements() == 0 && indices.elements() == 0) {  // of which there may be any number
+    TROUPE_TRY(Tensor y, room_for_slices(ctx, params, indices));
+    if (names_none(indices, y)) {
       ctx.set_output(0, std::move(y));
       return ok_status();
     }
