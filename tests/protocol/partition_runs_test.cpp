@@ -284,8 +284,6 @@ TEST_CASE("an element that the run put into the queue itself is a use of its own
   }
 }
 
-// Whatever the order of messages, each attempt that was started or aborted is reported exactly
-// once, commits at most what it was granted, and leaves nothing behind.
 TEST_CASE("what an attempt uses again and again is reported once") {
   Partition p;
   p.make();
@@ -305,6 +303,8 @@ TEST_CASE("what an attempt uses again and again is reported once") {
   CHECK(done->uses.updates == std::vector<std::uint64_t>{101});
 }
 
+// Whatever the order of messages, each attempt that was started or aborted is reported exactly
+// once, commits at most what it was granted, and leaves nothing behind.
 TEST_CASE("every attempt is reported once, under any schedule") {
   for (std::uint32_t seed = 0; seed < 2000; ++seed) {
     CAPTURE(seed);
